@@ -1,0 +1,54 @@
+/** The seam every channel fits: e-mail and webhook now; in-app, SMS and push have the same shape. */
+import type { Content, User } from "../model.ts";
+
+export interface Channel {
+  readonly name: string;
+  /** The fields that a template for this channel must and may have. */
+  readonly fields: { readonly required: readonly string[]; readonly optional: readonly string[] };
+  /** Escapes what comes from outside, for the named field. */
+  escape(field: string, value: string): string;
+  /** Where the channel reaches the user; undefined if it can't. */
+  addressOf(user: User): string | undefined;
+  /** Who answers at the address: one breaker each (the mail server; the origin of a webhook). */
+  providerOf(address: string): string;
+  /** One attempt. Resolves when the provider took it; else `SendError`, or the signal's reason if that ended it. */
+  send(message: Message, context: { readonly signal: AbortSignal }): Promise<Receipt>;
+  /** Idempotent. */
+  close(): Promise<void>;
+}
+
+export interface Message {
+  /** Stable over all attempts, so that a receiver can tell a repetition. */
+  readonly id: string;
+  readonly user: User;
+  readonly address: string;
+  readonly content: Content;
+}
+
+export interface Receipt {
+  /** What the provider said, for the history. */
+  readonly answer: string;
+}
+
+/** The provider refused, or could not be asked. */
+export class SendError extends Error {
+  override readonly name = "SendError";
+  readonly code = "SEND_FAILED";
+  /** `transient` is worth another attempt, `permanent` never is. */
+  readonly kind: "transient" | "permanent";
+  /** Whether this speaks against the provider (and its breaker counts it), or only against this message. */
+  readonly providerFault: boolean;
+  /** The provider's own wish. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(
+    message: string,
+    facts: { kind: "transient" | "permanent"; providerFault: boolean; retryAfterMs?: number | undefined },
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+    this.kind = facts.kind;
+    this.providerFault = facts.providerFault;
+    this.retryAfterMs = facts.retryAfterMs;
+  }
+}

@@ -1,0 +1,1 @@
+export type { Added, Claim, ClaimedJob, JobError, JobRecord, JobState, Json, NewJob } from "./job.ts";
