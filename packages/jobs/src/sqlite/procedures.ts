@@ -5,7 +5,7 @@
  * A module of procedures is given to the store by URL and has one as its default export.
  */
 import type { DatabaseSync } from "node:sqlite";
-import type { Added, NewJob } from "../job.ts";
+import type { Added, Claim, NewJob } from "../job.ts";
 import type { Settlement } from "../store.ts";
 
 export interface ProcedureModule {
@@ -27,4 +27,6 @@ export interface JobsInTransaction {
   readonly now: number;
   add(jobs: readonly NewJob[]): Added[];
   settle(settlements: readonly Settlement[]): boolean[];
+  /** Whether this claim can still settle its job: an attempt that lost its lease must not begin its effect. */
+  holds(claim: Claim): boolean;
 }
