@@ -1,19 +1,34 @@
 /** The seam every channel fits: e-mail and webhook now; in-app, SMS and push have the same shape. */
 import type { Content, User } from "../model.ts";
 
-export interface Channel {
+/** What can be known of a channel without opening it: enough to check templates and to tell who it reaches. */
+export interface ChannelForm {
   readonly name: string;
   /** The fields that a template for this channel must and may have. */
-  readonly fields: { readonly required: readonly string[]; readonly optional: readonly string[] };
-  /** Escapes what comes from outside, for the named field. */
+  readonly fields: {
+    readonly required: readonly string[];
+    readonly optional: readonly string[];
+    /**
+     * What a finished field must be, where any text won't do: `line` has its white space folded into single spaces,
+     * `json` must parse and may be written with the filter `json`.
+     */
+    readonly formats?: Readonly<Record<string, "line" | "json">> | undefined;
+  };
+  /** Escapes what comes from outside, for the named field; `RangeError` for one that the channel doesn't have. */
   escape(field: string, value: string): string;
   /** Where the channel reaches the user; undefined if it can't. */
   addressOf(user: User): string | undefined;
+}
+
+export interface Channel extends ChannelForm {
   /** Who answers at the address: one breaker each (the mail server; the origin of a webhook). */
   providerOf(address: string): string;
-  /** One attempt. Resolves when the provider took it; else `SendError`, or the signal's reason if that ended it. */
+  /**
+   * One attempt. Resolves when the provider took it; else `SendError`, or the signal's reason if that ended it.
+   * An abort after the provider's answer comes too late: the answer stands.
+   */
   send(message: Message, context: { readonly signal: AbortSignal }): Promise<Receipt>;
-  /** Idempotent. */
+  /** Ends the connections, and with them what still runs: it rejects as transient, as does every later send. */
   close(): Promise<void>;
 }
 
