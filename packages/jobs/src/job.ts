@@ -3,25 +3,29 @@
 /** `scheduled` becomes `ready` by the passing of time alone: no write moves it. */
 export type JobState = "scheduled" | "ready" | "running" | "succeeded" | "dead" | "cancelled" | "quarantined";
 
-/** Whatever `JSON.stringify` keeps. */
+/** What JSON can say. A property that is undefined is left out; anything else that JSON would change is refused. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json | undefined };
 
 export interface NewJob {
+  /** 1 to 255 characters, none of them a control character. */
   readonly queue: string;
   readonly payload: Json;
   /** Not before `delayMs` from now on the store's clock. @default 0 */
   readonly delayMs?: number | undefined;
-  /** Not before this instant, in milliseconds since the Unix epoch; not together with `delayMs`. */
+  /** Not before this instant, in whole milliseconds since the Unix epoch; not together with `delayMs`. */
   readonly runAt?: number | undefined;
   /** Higher goes first, then due time, then arrival. An integer from -1000 to 1000. @default 0 */
   readonly priority?: number | undefined;
   /** Charged attempts after which a failure or a crash makes the job dead. @default 4 */
   readonly maxAttempts?: number | undefined;
-  /** At most one job that has not ended (scheduled, ready or running) has this key in its queue. */
+  /**
+   * At most one job of a queue holds a key, while it is scheduled, ready or running, so also between two attempts. It is
+   * free again when the job has ended. 1 to 255 characters, none of them a control character.
+   */
   readonly uniqueKey?: string | undefined;
   /**
    * What happens when the key is taken: `keep` answers `existing`; `replace` gives a job that does not run yet the new
-   * payload, time and priority and answers `replaced`, and keeps one that runs. @default "keep"
+   * payload, time and priority and answers `replaced`, and keeps one that runs (`existing`). @default "keep"
    */
   readonly onConflict?: "keep" | "replace" | undefined;
 }
@@ -60,6 +64,7 @@ export interface JobError {
 }
 
 export interface JobRecord {
+  /** Decimal digits; grows with arrival, and no store gives one twice. */
   readonly id: string;
   readonly queue: string;
   readonly state: JobState;
@@ -73,6 +78,8 @@ export interface JobRecord {
   readonly addedAt: number;
   readonly runAt: number;
   readonly endedAt: number | undefined;
+  /** Of the handler, once the job has succeeded. */
+  readonly result: Json | undefined;
   /** All of them, oldest first. */
   readonly errors: readonly JobError[];
   /** Why it was snoozed last, or ended without success. */
