@@ -15,9 +15,9 @@ export interface ChannelForm {
     readonly formats?: Readonly<Record<string, "line" | "json">> | undefined;
   };
   /** Escapes what comes from outside, for the named field; `RangeError` for one that the channel doesn't have. */
-  escape(field: string, value: string): string;
+  readonly escape: (field: string, value: string) => string;
   /** Where the channel reaches the user; undefined if it can't. */
-  addressOf(user: User): string | undefined;
+  readonly addressOf: (user: User) => string | undefined;
 }
 
 export interface Channel extends ChannelForm {
