@@ -3,7 +3,12 @@ import type { ChannelForm } from "./channel.ts";
 
 export const emailForm: ChannelForm = {
   name: "email",
-  fields: { required: ["subject", "text"], optional: ["html"], formats: { subject: "line" } },
+  fields: {
+    required: ["subject", "text"],
+    optional: ["html"],
+    formats: { subject: "line" },
+    formats: { subject: "line" },
+  },
   escape(field, value) {
     switch (field) {
       case "subject":
@@ -21,7 +26,7 @@ export const emailForm: ChannelForm = {
 
 export const webhookForm: ChannelForm = {
   name: "webhook",
-  fields: { required: ["body"], optional: [], formats: { body: "json" } },
+  fields: { required: ["body"], optional: [], formats: { body: "json" }, formats: { body: "json" } },
   /** For use between the quotes of a JSON string. */
   escape(field, value) {
     if (field !== "body") throw unknownField("webhook", field);

@@ -19,7 +19,7 @@ export async function startHttpSink(options: HttpSinkOptions): Promise<Sink> {
     if (user === undefined) return void response.writeHead(404).end("POST to /hooks/<user>");
     const raw = await readAll(request);
     if (raw === undefined) return void response.writeHead(413, { connection: "close" }).end("too large");
-    const id = `${request.headers["webhook-id"] ?? ""}`;
+    const id = [request.headers["webhook-id"] ?? ""].flat().join();
     const problem = check(request, raw, secretOf?.(user));
     const arrival = { channel: "webhook", id, to: user, at: clock.wallNow() } as const;
     const outcome = ledger.enter(arrival, raw, problem === undefined);
