@@ -7,7 +7,6 @@ export const emailForm: ChannelForm = {
     required: ["subject", "text"],
     optional: ["html"],
     formats: { subject: "line" },
-    formats: { subject: "line" },
   },
   escape(field, value) {
     switch (field) {
@@ -26,7 +25,7 @@ export const emailForm: ChannelForm = {
 
 export const webhookForm: ChannelForm = {
   name: "webhook",
-  fields: { required: ["body"], optional: [], formats: { body: "json" }, formats: { body: "json" } },
+  fields: { required: ["body"], optional: [], formats: { body: "json" } },
   /** For use between the quotes of a JSON string. */
   escape(field, value) {
     if (field !== "body") throw unknownField("webhook", field);
