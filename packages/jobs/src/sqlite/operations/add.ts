@@ -1,0 +1,40 @@
+/** Jobs come in. Tells `onReady` of their queues. */
+import type { DatabaseSync } from "node:sqlite";
+import type { Added } from "../../job.ts";
+import type { PreparedJob } from "../../validate.ts";
+import { PENDING } from "../schema.ts";
+import { change, insert } from "../sql.ts";
+import { prepareHolder } from "./key.ts";
+
+export function prepareAdd(
+  db: DatabaseSync,
+  onReady: (queue: string) => void,
+): (jobs: readonly PreparedJob[], now: number) => Added[] {
+  const findHolder = prepareHolder(db);
+  const create = insert(
+    db,
+    `INSERT INTO sluice_jobs (queue, priority, run_at, max_attempts, added_at, unique_key, payload)
+      VALUES (?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const replace = change(
+    db,
+    "UPDATE sluice_jobs SET payload = ?, run_at = ?, priority = ?, reason = NULL WHERE id = ?",
+  );
+
+  return (jobs, now) =>
+    jobs.map((job): Added => {
+      const { queue, priority, maxAttempts, uniqueKey = null, payload } = job;
+      const runAt = job.runAt ?? now + job.delayMs;
+      const holder = uniqueKey === null ? undefined : findHolder(queue, uniqueKey, now);
+      if (holder === undefined) {
+        onReady(queue);
+        const id = create(queue, priority, runAt, maxAttempts, now, uniqueKey, payload);
+        return { id: String(id), outcome: "created" };
+      }
+      const id = String(holder.id);
+      if (!job.replace || holder.state !== PENDING) return { id, outcome: "existing" };
+      onReady(queue);
+      replace(payload, runAt, priority, holder.id);
+      return { id, outcome: "replaced" };
+    });
+}

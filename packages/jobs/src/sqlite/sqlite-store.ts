@@ -1,0 +1,234 @@
+/**
+ * Jobs in one SQLite file, which may be the user's own and may be shared by several processes. Everything that writes
+ * runs on a thread of its own, so that neither fsync nor another process's lock holds up the event loop.
+ */
+import { setImmediate as afterThisTurn } from "node:timers/promises";
+import { ClosedError, systemClock, type Clock } from "sluice";
+import type { Added, Claim, ClaimedJob, JobRecord, Json, NewJob } from "../job.ts";
+import { Listeners } from "../listeners.ts";
+import type {
+  AddOptions,
+  ClaimRequest,
+  JobFilter,
+  Page,
+  QueueStats,
+  Redriven,
+  Settlement,
+  Store,
+  StoreOptions,
+  SweepOptions,
+  Swept,
+} from "../store.ts";
+import {
+  checkClaimRequest,
+  checkFilter,
+  checkHeartbeat,
+  checkName,
+  checkNarrowFilter,
+  checkWhole,
+  prepareJobs,
+  prepareOptions,
+  preparePage,
+  prepareSettlements,
+  prepareSweep,
+} from "../validate.ts";
+import { openInline, openThread, type Link } from "./link.ts";
+import { isMemory, type Durability } from "./open.ts";
+import type { Answers, Operation } from "./operation.ts";
+import type { RecordRow } from "./operations/read.ts";
+import { Outbox } from "./outbox.ts";
+import { addWithin } from "./own-transaction.ts";
+
+export interface SqliteStoreOptions extends StoreOptions {
+  /** The file; it is made if it isn't there. `":memory:"` is a database of this store alone, without a thread. */
+  readonly path: string;
+  /**
+   * `full`: what was acknowledged survives the loss of power. `normal`: a crash of the operating system or a loss of
+   * power may take the operations of the last moments, whole and in order; a crash of the process takes nothing.
+   * @default "full"
+   */
+  readonly durability?: Durability | undefined;
+  /** Its wall time is the store's. @default systemClock */
+  readonly clock?: Clock | undefined;
+  /** Where the module is whose default export is a `ProcedureModule`, for `call`. */
+  readonly procedures?: URL | string | undefined;
+  /** What the thread is called in diagnostics. @default "job store" */
+  readonly name?: string | undefined;
+  /** `StoreBusyError` when another process keeps the file locked for this long. An integer >= 0. @default 10_000 */
+  readonly busyTimeoutMs?: number | undefined;
+}
+
+/** For `close`, when the thread doesn't come back: a procedure may never end. */
+const CLOSE_LIMIT_MS = 10_000;
+
+export class SqliteStore implements Store {
+  readonly #path: string;
+  readonly #name: string;
+  readonly #clock: Clock;
+  readonly #maxPayloadBytes: number;
+  readonly #closing: Int32Array;
+  readonly #link: Link;
+  readonly #outbox: Outbox;
+  readonly #listeners = new Listeners();
+  #closed: Promise<void> | undefined;
+
+  /** Rejects with `StoreOpenError` where the file can't be made, read, written or understood. */
+  static async open(options: SqliteStoreOptions): Promise<SqliteStore> {
+    const { path, durability = "full", clock = systemClock, procedures, name = "job store" } = options;
+    if (typeof path !== "string" || path === "") throw new TypeError(`path must be a file name, got ${String(path)}`);
+    if (durability !== "full" && durability !== "normal")
+      throw new TypeError(`durability must be "full" or "normal", got ${String(durability)}`);
+    const setup = {
+      path,
+      durability,
+      procedures: procedures?.toString(),
+      busyTimeoutMs: checkWhole("busyTimeoutMs", options.busyTimeoutMs ?? 10_000, 0),
+      closing: new Int32Array(new SharedArrayBuffer(4)),
+      ...prepareOptions(options),
+    };
+    const link = await clock.track(isMemory(path) ? openInline(setup) : openThread(setup, name));
+    return new SqliteStore(link, clock, name, setup);
+  }
+
+  private constructor(
+    link: Link,
+    clock: Clock,
+    name: string,
+    setup: { readonly path: string; readonly maxPayloadBytes: number; readonly closing: Int32Array },
+  ) {
+    this.#link = link;
+    this.#clock = clock;
+    this.#name = name;
+    this.#path = setup.path;
+    this.#maxPayloadBytes = setup.maxPayloadBytes;
+    this.#closing = setup.closing;
+    this.#outbox = new Outbox(link, clock, this.#listeners);
+  }
+
+  async now(): Promise<number> {
+    this.#checkOpen();
+    return this.#now();
+  }
+
+  /**
+   * `transaction` is a `DatabaseSync` of the caller's own on the same file, inside a transaction that was begun with
+   * BEGIN IMMEDIATE. The statements run before this returns. Workers of this process hear of the jobs in the next turn,
+   * so commit in this one; if that comes later, they find the jobs when they next poll.
+   */
+  async add(jobs: readonly NewJob[], options: AddOptions = {}): Promise<Added[]> {
+    const prepared = prepareJobs(jobs, this.#maxPayloadBytes);
+    if (options.transaction === undefined) return this.#ask({ kind: "add", jobs: prepared });
+    this.#checkOpen();
+    const added = addWithin(options.transaction, this.#path, prepared, this.#now());
+    void this.#clock.track(afterThisTurn()).then(() => this.#listeners.tell(prepared.map(({ queue }) => queue)));
+    return added;
+  }
+
+  async claim(request: ClaimRequest): Promise<ClaimedJob[]> {
+    checkClaimRequest(request);
+    const { queue, max, leaseMs, worker } = request;
+    const claimed = await this.#ask({ kind: "claim", request: { queue, max, leaseMs, worker } });
+    return claimed.map(({ id, payload, ...rest }) => ({ ...rest, id: String(id), queue, payload: parse(payload) }));
+  }
+
+  async settle(settlements: readonly Settlement[]): Promise<boolean[]> {
+    const prepared = prepareSettlements(settlements, this.#maxPayloadBytes);
+    return this.#ask({ kind: "settle", settlements: prepared });
+  }
+
+  async heartbeat(claims: readonly Claim[], leaseMs: number): Promise<boolean[]> {
+    checkHeartbeat(claims, leaseMs);
+    return this.#ask({ kind: "heartbeat", claims: claims.map(({ id, token }) => ({ id, token })), leaseMs });
+  }
+
+  async sweep(options: SweepOptions = {}): Promise<Swept> {
+    return this.#ask({ kind: "sweep", ...prepareSweep(options) });
+  }
+
+  async nextAt(queue: string): Promise<number | undefined> {
+    return this.#ask({ kind: "nextAt", queue: checkName("queue", queue) });
+  }
+
+  async get(id: string): Promise<JobRecord | undefined> {
+    const found = await this.#ask({ kind: "get", id: String(id) });
+    return found === undefined ? undefined : toRecord(found);
+  }
+
+  async list(filter: JobFilter, page: Page = {}): Promise<JobRecord[]> {
+    checkFilter(filter);
+    const found = await this.#ask({ kind: "list", filter, ...preparePage(page) });
+    return found.map(toRecord);
+  }
+
+  async stats(queue: string): Promise<QueueStats> {
+    return this.#ask({ kind: "stats", queue: checkName("queue", queue) });
+  }
+
+  async redrive(filter: JobFilter): Promise<Redriven> {
+    checkNarrowFilter(filter);
+    return this.#ask({ kind: "redrive", filter });
+  }
+
+  async cancel(filter: JobFilter): Promise<number> {
+    checkNarrowFilter(filter);
+    return this.#ask({ kind: "cancel", filter });
+  }
+
+  async prune(): Promise<number> {
+    return this.#ask({ kind: "prune" });
+  }
+
+  /**
+   * Runs a procedure of the module that the store was opened with, on the writer's thread. What it wrote is undone if it
+   * throws, and this rejects with an error of the same name, message and plain fields. Don't change `input` before the
+   * answer: it is copied when the batch goes out.
+   */
+  async call(name: string, input?: unknown): Promise<unknown> {
+    return this.#ask({ kind: "call", name, input });
+  }
+
+  onReady(listener: (queue: string) => void): () => void {
+    return this.#listeners.add(listener);
+  }
+
+  /**
+   * If another process keeps the file locked, what is under way fails with `StoreBusyError` after half a second, and
+   * what waits behind it after another. A thread that doesn't come back within 10 seconds is ended by force.
+   */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    Atomics.store(this.#closing, 0, 1);
+    const timer = this.#clock.setTimer(CLOSE_LIMIT_MS, { onTimer: () => void this.#link.kill() });
+    try {
+      await this.#outbox.idle();
+      await this.#clock.track(this.#link.close());
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  async #ask<K extends Operation["kind"]>(operation: Extract<Operation, { readonly kind: K }>): Promise<Answers[K]> {
+    this.#checkOpen();
+    return this.#outbox.ask<K>(operation);
+  }
+
+  #checkOpen(): void {
+    if (this.#closed !== undefined) throw new ClosedError(this.#name);
+  }
+
+  #now(): number {
+    return Math.floor(this.#clock.wallNow());
+  }
+}
+
+function toRecord({ payload, result, ...rest }: RecordRow): JobRecord {
+  return { ...rest, payload: parse(payload), result: result === undefined ? undefined : parse(result) };
+}
+
+function parse(json: string): Json {
+  return JSON.parse(json) as Json;
+}
