@@ -51,9 +51,12 @@ export class Outbox {
     const batch = this.#asked;
     this.#asked = [];
     void this.#send(batch).finally(() => {
-      if (this.#asked.length > 0) return void afterThisTurn(this.#flush);
-      this.#isBusy = false;
-      this.#idle?.resolve();
+      if (this.#asked.length > 0) {
+        afterThisTurn(this.#flush);
+      } else {
+        this.#isBusy = false;
+        this.#idle?.resolve();
+      }
     });
   };
 

@@ -6,6 +6,7 @@ export function rows<T>(db: DatabaseSync, sql: string): (...params: SQLInputValu
   return (...params) => statement.all(...params) as T[];
 }
 
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller knows what its statement reads
 export function row<T>(db: DatabaseSync, sql: string): (...params: SQLInputValue[]) => T | undefined {
   const statement = prepare(db, sql);
   return (...params) => statement.get(...params) as T | undefined;

@@ -75,9 +75,9 @@ export class SqliteStore implements Store {
   /** Rejects with `StoreOpenError` where the file can't be made, read, written or understood. */
   static async open(options: SqliteStoreOptions): Promise<SqliteStore> {
     const { path, durability = "full", clock = systemClock, procedures, name = "job store" } = options;
-    if (typeof path !== "string" || path === "") throw new TypeError(`path must be a file name, got ${String(path)}`);
+    if (typeof path !== "string" || path === "") throw new TypeError(`path must be a file name, got ${show(path)}`);
     if (durability !== "full" && durability !== "normal")
-      throw new TypeError(`durability must be "full" or "normal", got ${String(durability)}`);
+      throw new TypeError(`durability must be "full" or "normal", got ${show(durability)}`);
     const setup = {
       path,
       durability,
@@ -128,7 +128,17 @@ export class SqliteStore implements Store {
     checkClaimRequest(request);
     const { queue, max, leaseMs, worker } = request;
     const claimed = await this.#ask({ kind: "claim", request: { queue, max, leaseMs, worker } });
-    return claimed.map(({ id, payload, ...rest }) => ({ ...rest, id: String(id), queue, payload: parse(payload) }));
+    return claimed.map((row) => ({
+      id: String(row.id),
+      token: row.token,
+      queue,
+      payload: parse(row.payload),
+      attempt: row.attempt,
+      maxAttempts: row.maxAttempts,
+      addedAt: row.addedAt,
+      runAt: row.runAt,
+      leaseUntil: row.leaseUntil,
+    }));
   }
 
   async settle(settlements: readonly Settlement[]): Promise<boolean[]> {
@@ -150,7 +160,7 @@ export class SqliteStore implements Store {
   }
 
   async get(id: string): Promise<JobRecord | undefined> {
-    const found = await this.#ask({ kind: "get", id: String(id) });
+    const found = await this.#ask({ kind: "get", id });
     return found === undefined ? undefined : toRecord(found);
   }
 
@@ -227,6 +237,10 @@ export class SqliteStore implements Store {
 
 function toRecord({ payload, result, ...rest }: RecordRow): JobRecord {
   return { ...rest, payload: parse(payload), result: result === undefined ? undefined : parse(result) };
+}
+
+function show(value: unknown): string {
+  return JSON.stringify(value) ?? typeof value;
 }
 
 function parse(json: string): Json {

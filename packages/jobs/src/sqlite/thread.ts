@@ -11,8 +11,11 @@ const { engine, failure } = await openEngine(workerData as Setup).then(
 parentPort?.postMessage({ failure });
 if (engine !== undefined) {
   parentPort?.on("message", (batch: Batch | undefined) => {
-    if (batch !== undefined) return void parentPort?.postMessage(engine.run(batch));
-    engine.close();
-    parentPort?.close();
+    if (batch !== undefined) {
+      parentPort?.postMessage(engine.run(batch));
+    } else {
+      engine.close();
+      parentPort?.close();
+    }
   });
 }

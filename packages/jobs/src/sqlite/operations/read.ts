@@ -3,7 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { JobError, JobRecord, JobState } from "../../job.ts";
 import type { JobFilter, QueueStats } from "../../store.ts";
 import { parseId } from "../../validate.ts";
-import { PENDING } from "../schema.ts";
+import { CANCELLED, DEAD, PENDING, QUARANTINED, SUCCEEDED } from "../schema.ts";
 import { row, rows } from "../sql.ts";
 import { prepareSelect } from "./filter.ts";
 
@@ -40,7 +40,12 @@ interface ErrorRow {
 
 const COLUMNS = `id, queue, state, priority, run_at, attempts, max_attempts, crashes, errors, added_at, ended_at,
   unique_key, reason, result, payload`;
-const ENDED: readonly (JobState | undefined)[] = [, , "dead", "quarantined", "succeeded", "cancelled"];
+const ENDED: Readonly<Record<number, JobState>> = {
+  [DEAD]: "dead",
+  [QUARANTINED]: "quarantined",
+  [SUCCEEDED]: "succeeded",
+  [CANCELLED]: "cancelled",
+};
 
 export function prepareGet(db: DatabaseSync): (id: string, now: number) => RecordRow | undefined {
   const find = row<JobRow>(db, `SELECT ${COLUMNS} FROM sluice_jobs WHERE id = ?`);
