@@ -13,8 +13,8 @@ const unnamed = new Semaphore(1);
 }
 
 function show(): void {
-  for (const { kind, name, stats, error } of named()) {
-    if (error === undefined) console.log(`${kind} ${name}: ${stats["available"]} free, ${stats["waiting"]} waiting`);
+  for (const { kind, name, stats } of named()) {
+    if (stats !== undefined) console.log(`${kind} ${name}: ${stats["available"]} free, ${stats["waiting"]} waiting`);
   }
 }
 
