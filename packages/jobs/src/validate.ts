@@ -77,7 +77,7 @@ function prepareJob(name: string, job: NewJob, maxPayloadBytes: number): Prepare
     queue: checkName(`${name}.queue`, job.queue),
     payload: toJson(`${name}.payload`, job.payload, maxPayloadBytes),
     runAt: runAt === undefined ? undefined : checkWhole(`${name}.runAt`, runAt, 0, MAX_MS),
-    delayMs: checkDuration(`${name}.delayMs`, delayMs ?? 0),
+    delayMs: checkDuration(`${name}.delayMs`, delayMs === undefined ? 0 : delayMs),
     priority: checkWhole(`${name}.priority`, priority, -1000, 1000),
     maxAttempts: checkWhole(`${name}.maxAttempts`, maxAttempts, 1, 1_000_000),
     uniqueKey: uniqueKey === undefined ? undefined : checkName(`${name}.uniqueKey`, uniqueKey),
