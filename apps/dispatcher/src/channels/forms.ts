@@ -29,7 +29,7 @@ export const webhookForm: ChannelForm = {
   /** For use between the quotes of a JSON string. */
   escape(field, value) {
     if (field !== "body") throw unknownField("webhook", field);
-    return JSON.stringify(value).slice(1, -1);
+    return JSON.stringify(value.toWellFormed()).slice(1, -1);
   },
   addressOf: (user) => user.webhook?.url,
 };

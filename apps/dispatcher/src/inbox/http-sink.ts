@@ -30,7 +30,7 @@ export async function startHttpSink(options: HttpSinkOptions): Promise<Sink> {
         clock.setTimer(slowMs, { onTimer: () => response.writeHead(204).end() }, { background: true });
         return;
       case "4xx":
-        return void response.writeHead(400).end("not wanted");
+        return void response.writeHead(400).end("no such user");
       case "5xx":
         return void response.writeHead(503).end("try again later");
       case "drop":

@@ -32,7 +32,9 @@ export async function startSmtpSink({ ledger, slowMs, port, clock = systemClock 
     logger: false,
     rejectOversized: true,
     size: MAX_MESSAGE_BYTES,
-    onData: (stream, session, answer) => void receive(stream, session, answer).catch(answer),
+    onData: (stream, session, answer) => {
+      receive(stream, session, answer).catch(() => sockets.get(session.remotePort)?.destroy());
+    },
   });
 
   async function receive(
