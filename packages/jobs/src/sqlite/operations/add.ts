@@ -2,9 +2,9 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Added } from "../../job.ts";
 import type { PreparedJob } from "../../validate.ts";
-import { PENDING } from "../schema.ts";
+import { PENDING, RUNNING } from "../schema.ts";
 import { change, insert } from "../sql.ts";
-import { prepareHolder } from "./key.ts";
+import { prepareHolder, type Holder } from "./key.ts";
 
 export function prepareAdd(
   db: DatabaseSync,
@@ -21,11 +21,20 @@ export function prepareAdd(
     "UPDATE sluice_jobs SET payload = ?, run_at = ?, priority = ?, reason = NULL WHERE id = ?",
   );
 
+  const takeKey = change(db, "UPDATE sluice_jobs SET lost_key = 1 WHERE id = ?");
+
+  const holderOf = (queue: string, key: string | null, now: number): Holder | undefined => {
+    const holder = key === null ? undefined : findHolder(queue, key);
+    if (holder?.state !== RUNNING || (holder.lease_until ?? 0) > now) return holder;
+    takeKey(holder.id); // its lease has lapsed
+    return undefined;
+  };
+
   return (jobs, now) =>
     jobs.map((job): Added => {
       const { queue, priority, maxAttempts, uniqueKey = null, payload } = job;
       const runAt = job.runAt ?? now + job.delayMs;
-      const holder = uniqueKey === null ? undefined : findHolder(queue, uniqueKey, now);
+      const holder = holderOf(queue, uniqueKey, now);
       if (holder === undefined) {
         onReady(queue);
         const id = create(queue, priority, runAt, maxAttempts, now, uniqueKey, payload);

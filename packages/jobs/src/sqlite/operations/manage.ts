@@ -28,7 +28,7 @@ export function prepareRedrive(
   return (filter, now) => {
     let [redriven, duplicates] = [0, 0];
     for (const { id, queue, unique_key: key } of select(filter, now)) {
-      if (key !== null && findHolder(queue, key, now) !== undefined) {
+      if (key !== null && findHolder(queue, key) !== undefined) {
         duplicates += 1;
         continue;
       }

@@ -55,7 +55,7 @@ export function preparePutBack(
   );
 
   return ({ id, queue, lost_key: lostKey, unique_key: key }, runAt, reason, now) => {
-    if (lostKey === 1 && key !== null && findHolder(queue, key, now) !== undefined) {
+    if (lostKey === 1 && key !== null && findHolder(queue, key) !== undefined) {
       end(id, CANCELLED, DUPLICATE, now);
       return false;
     }
