@@ -1,0 +1,35 @@
+/** The folder that holds everything a dispatcher must not lose. */
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Reader } from "../storage/reader.ts";
+import { CommandError, systemReason } from "./failure.ts";
+
+/** @default of every `--data` */
+export const DATA_FOLDER = ".sluice";
+
+/** Makes the folder if it isn't there, and hides it from git. */
+export function makeDataFolder(folder: string): string {
+  try {
+    mkdirSync(folder, { recursive: true });
+    const ignore = join(folder, ".gitignore");
+    if (!existsSync(ignore)) writeFileSync(ignore, "*\n");
+  } catch (error) {
+    throw new CommandError(`can't write to the data folder ${folder}: ${systemReason(error)}`, 1, { cause: error });
+  }
+  return databaseFile(folder);
+}
+
+export function databaseFile(folder: string): string {
+  return join(folder, "dispatcher.sqlite");
+}
+
+/** Reads what a dispatcher has left in the folder, or is just writing. */
+export function openReader(folder: string): Reader {
+  const file = databaseFile(folder);
+  if (!existsSync(file)) throw new CommandError(`there is no dispatcher's data in ${folder}: ${file} is missing`);
+  try {
+    return new Reader(file);
+  } catch (error) {
+    throw new CommandError(`can't read ${file}: ${systemReason(error)}`, 1, { cause: error });
+  }
+}

@@ -1,0 +1,44 @@
+/** Turns an accepted event into its notifications, all of them in the transaction that ends the event's job. */
+import type { ClaimedJob } from "@sluice/jobs";
+import type { Logger } from "pino";
+import type { Event, Planned } from "../model.ts";
+import { plan, type RuleIndex } from "../rules/match.ts";
+import type { Reader } from "../storage/reader.ts";
+import type { Journal } from "./journal.ts";
+
+export interface ExpanderOptions {
+  readonly rules: RuleIndex;
+  readonly reader: Reader;
+  readonly journal: Journal;
+  readonly log: Logger;
+}
+
+export class Expander {
+  readonly #options: ExpanderOptions;
+
+  constructor(options: ExpanderOptions) {
+    this.#options = options;
+  }
+
+  /** Settles the job itself. Rejects only if that fails. */
+  async expand(job: ClaimedJob): Promise<void> {
+    const { reader, journal } = this.#options;
+    const claim = { id: job.id, token: job.token };
+    const n = Number(job.payload);
+    const event = reader.event(n);
+    const planned = event === undefined ? "the event is gone" : this.#plan(n, event);
+    if (event === undefined || typeof planned === "string") await journal.abandon(n, String(planned), claim);
+    else await journal.expand(claim, n, event, planned);
+  }
+
+  /** Or why not. The same event always fails in the same way, so it isn't tried again. */
+  #plan(n: number, event: Event): Planned[] | string {
+    const { rules, log } = this.#options;
+    try {
+      return plan(event, rules);
+    } catch (error) {
+      log.error({ err: error, event: n, source: event.source, id: event.id }, "no rule can be applied to an event");
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+}

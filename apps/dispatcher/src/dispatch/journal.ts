@@ -1,0 +1,110 @@
+/**
+ * The procedures as the dispatcher calls them: typed, and each answer counted for the run. What a call did is durable
+ * when it resolves.
+ */
+import type { Claim } from "@sluice/jobs";
+import type { SqliteStore } from "@sluice/jobs/sqlite";
+import type { Config } from "../config/config.ts";
+import { IntakeFullError, type Accepted, type Event, type EventSink, type Planned } from "../model.ts";
+import type { BeginAnswer, Change, DeadFilter, Outcome, Refused } from "../storage/calls.ts";
+import { publicId } from "../storage/public-id.ts";
+import { call } from "../storage/store.ts";
+import { RunCounts } from "./run-counts.ts";
+
+/** One claimed job of a notification, and the channel it is counted under. */
+export interface Delivery {
+  readonly claim: Claim;
+  readonly notification: number;
+  readonly channel: string;
+}
+
+const RETRY_INTAKE_MS = 1_000;
+
+export class Journal implements EventSink {
+  readonly counts = new RunCounts();
+  readonly #store: SqliteStore;
+  readonly #config: Pick<Config, "limits" | "intake">;
+  /** Tells this run's changes from those of others on the same file. */
+  readonly #run: number;
+
+  constructor(store: SqliteStore, config: Pick<Config, "limits" | "intake">, run: number) {
+    this.#store = store;
+    this.#config = config;
+    this.#run = run;
+  }
+
+  async accept(events: readonly Event[]): Promise<Accepted[]> {
+    const { capacity } = this.#config.intake;
+    const input = events.map(({ id, source, type, subject, time, data }) => {
+      return { id, source, type, subject, time, data: JSON.stringify(data) };
+    });
+    const isNew = await call(this.#store, "accept", { capacity, events: input });
+    if (isNew === undefined) throw new IntakeFullError(capacity, RETRY_INTAKE_MS);
+    const accepted = isNew.filter(Boolean).length;
+    this.counts.events += accepted;
+    this.counts.duplicates += isNew.length - accepted;
+    return isNew.map((each) => ({ outcome: each ? "accepted" : "duplicate" }));
+  }
+
+  async expand(claim: Claim, n: number, event: Event, planned: readonly Planned[]): Promise<void> {
+    const rows = planned.map((each) => ({ ...each, id: publicId(event, each) }));
+    const answer = await call(this.#store, "expand", { run: this.#run, claim, event: n, planned: rows });
+    if (answer.kind === "refused") this.counts.refused += 1;
+    else this.counts.created += answer.created;
+  }
+
+  /** The event can't be expanded, now or ever. */
+  async abandon(n: number, reason: string, claim?: Claim): Promise<boolean> {
+    const done = await call(this.#store, "abandon", { claim, event: n, reason });
+    if (done) this.counts.failedEvents += 1;
+    return done;
+  }
+
+  async begin(delivery: Delivery): Promise<BeginAnswer> {
+    const { perUser, deadlineMs } = this.#config.limits;
+    const answer = await call(this.#store, "begin", { ...this.#attempting(delivery), perUser, deadlineMs });
+    if (answer.kind !== "go") return this.#counted(delivery.channel, answer);
+    this.counts.moved(delivery.channel, { from: answer.from, to: "sending", reason: undefined });
+    if (answer.attempt > 1) this.counts.retried += 1;
+    return answer;
+  }
+
+  async finish(delivery: Delivery, outcome: Outcome): Promise<Change | Refused> {
+    const { deadlineMs } = this.#config.limits;
+    const answer = await call(this.#store, "finish", { ...this.#attempting(delivery), outcome, deadlineMs });
+    return this.#counted(delivery.channel, answer);
+  }
+
+  async turnAway(delivery: Delivery, provider: string, delayMs: number): Promise<Change | Refused> {
+    const { deadlineMs } = this.#config.limits;
+    const answer = await call(this.#store, "turnAway", { ...this.#attempting(delivery), provider, delayMs, deadlineMs });
+    return this.#counted(delivery.channel, answer);
+  }
+
+  async close(delivery: Delivery, to: "dropped" | "dead", reason: string): Promise<Change | Refused> {
+    return this.#counted(delivery.channel, await call(this.#store, "close", { ...this.#attempting(delivery), to, reason }));
+  }
+
+  /** The notification's job has been put aside by the store. */
+  bury(notification: number, reason: string): Promise<boolean> {
+    return call(this.#store, "bury", { run: this.#run, notification, reason });
+  }
+
+  redrive(filter: DeadFilter, max: number): Promise<number> {
+    return call(this.#store, "redrive", { run: this.#run, filter, max });
+  }
+
+  prune(before: number, max: number): Promise<number> {
+    return call(this.#store, "prune", { before, max });
+  }
+
+  #attempting({ claim, notification }: Delivery): { run: number; claim: Claim; notification: number } {
+    return { run: this.#run, claim, notification };
+  }
+
+  #counted<T extends Change | Refused>(channel: string, answer: T): T {
+    if (answer.kind === "refused") this.counts.refused += 1;
+    else this.counts.moved(channel, answer as Change);
+    return answer;
+  }
+}

@@ -1,0 +1,4 @@
+/** The dispatcher from the command line. */
+import { runProgram } from "./commands/program.ts";
+
+process.exitCode = await runProgram(process.argv.slice(2));

@@ -1,0 +1,87 @@
+/** How far a run has come: one block that is drawn over itself on a terminal, a line now and then elsewhere. */
+import { systemClock, type Clock, type Timer } from "sluice";
+import { SETTLED_STATUSES, type RunCounts } from "../dispatch/run-counts.ts";
+import type { Standing } from "../storage/reader.ts";
+import { count } from "./numbers.ts";
+
+export interface ProgressOutput {
+  write(text: string): unknown;
+  readonly isTTY?: boolean | undefined;
+}
+
+export interface ProgressSource {
+  readonly counts: RunCounts;
+  standing(): Standing;
+}
+
+const BLOCK_MS = 100;
+const LINE_MS = 2_000;
+
+export class Progress {
+  readonly #output: ProgressOutput;
+  readonly #source: ProgressSource;
+  readonly #clock: Clock;
+  #timer: Timer | undefined;
+  #drawn = "";
+
+  constructor(output: ProgressOutput, source: ProgressSource, clock: Clock = systemClock) {
+    this.#output = output;
+    this.#source = source;
+    this.#clock = clock;
+  }
+
+  /** Idempotent. */
+  start(): void {
+    if (this.#timer === undefined) this.#watch();
+  }
+
+  /** Draws the last state and leaves it there. Idempotent. */
+  stop(): void {
+    if (this.#timer === undefined) return;
+    this.#timer.cancel();
+    this.#timer = undefined;
+    this.#draw();
+    this.#drawn = "";
+  }
+
+  #watch(): void {
+    const delayMs = this.#output.isTTY === true ? BLOCK_MS : LINE_MS;
+    const task = {
+      onTimer: (): void => {
+        this.#draw();
+        this.#watch();
+      },
+    };
+    this.#timer = this.#clock.setTimer(delayMs, task, { background: true });
+  }
+
+  #draw(): void {
+    const block = this.#output.isTTY === true;
+    const text = block ? progressBlock(this.#source) : progressLine(this.#source);
+    if (text === this.#drawn) return;
+    const height = block ? this.#drawn.split("\n").length - 1 : 0;
+    this.#output.write(height > 0 ? `\x1b[${height}A\x1b[J${text}` : text);
+    this.#drawn = text;
+  }
+}
+
+export function progressLine({ counts, standing }: ProgressSource): string {
+  const { waiting, notifications } = standing();
+  const pending = [...notifications.values()].map((by) => (by.get("queued") ?? 0) + (by.get("sending") ?? 0));
+  const open = pending.reduce((sum, n) => sum + n, 0);
+  const settled = SETTLED_STATUSES.map((status) => `${count(counts.count(status))} ${status}`);
+  return `${count(counts.events)} events (${count(waiting)} waiting), ${count(open)} to send, ${settled.join(", ")}\n`;
+}
+
+function progressBlock({ counts, standing }: ProgressSource): string {
+  const { waiting, notifications } = standing();
+  const channels = [...new Set([...notifications.keys(), ...counts.channels()])].toSorted();
+  const rows = channels.map((channel) => [
+    channel,
+    ...(["queued", "sending"] as const).map((status) => count(notifications.get(channel)?.get(status) ?? 0)),
+    ...SETTLED_STATUSES.map((status) => count(counts.count(status, channel))),
+  ]);
+  const table = [["", "queued", "sending", ...SETTLED_STATUSES], ...rows];
+  const lines = table.map(([name = "", ...cells]) => `  ${name.padEnd(10)}${cells.map((c) => c.padStart(11)).join("")}`);
+  return `${count(counts.events)} events accepted, ${count(waiting)} waiting to be expanded\n${lines.join("\n")}\n`;
+}

@@ -1,0 +1,71 @@
+/** Procedures of people and of housekeeping. */
+import type { DatabaseSync, SQLInputValue } from "node:sqlite";
+import type { DeadFilter, Procedures } from "./calls.ts";
+import { MAX_JOB_ATTEMPTS, channelQueue } from "./queues.ts";
+import { prepareRows, type NotificationRow } from "./rows.ts";
+
+/** The conditions of a filter on dead notifications, as SQL with a parameter each; never takes text into the SQL. */
+export const DEAD_WHERE = `
+  status = 'dead'
+  AND (:user IS NULL OR user = :user)
+  AND (:channel IS NULL OR channel = :channel)
+  AND (:rule IS NULL OR rule = :rule)
+  AND (:ids IS NULL OR id IN (SELECT value FROM json_each(:ids)))`;
+
+export function deadParameters({ ids, user, channel, rule }: DeadFilter): Record<string, SQLInputValue> {
+  return {
+    user: user ?? null,
+    channel: channel ?? null,
+    rule: rule ?? null,
+    ids: ids === undefined ? null : JSON.stringify(ids),
+  };
+}
+
+export function prepareUpkeep(db: DatabaseSync): Pick<Procedures, "bury" | "redrive" | "prune"> {
+  const rows = prepareRows(db);
+  const dead = db.prepare(`SELECT n FROM notifications WHERE ${DEAD_WHERE} ORDER BY n LIMIT :max`);
+  const old = db.prepare(`
+    SELECT n FROM events
+    WHERE accepted_at < ? AND expanded_at IS NOT NULL AND NOT EXISTS (
+      SELECT 1 FROM notifications WHERE event = events.n AND status NOT IN ('delivered', 'dropped'))
+    ORDER BY n LIMIT ?`);
+  const removals = [
+    "DELETE FROM steps WHERE notification IN (SELECT n FROM notifications WHERE event = ?)",
+    "DELETE FROM notifications WHERE event = ?",
+    "DELETE FROM event_bodies WHERE event = ?",
+    "DELETE FROM events WHERE n = ?",
+  ].map((sql) => db.prepare(sql));
+  const refill = db.prepare("DELETE FROM buckets WHERE tat <= ?");
+
+  return {
+    bury({ run, notification, reason }, { now }) {
+      const row = rows.get(notification);
+      if (row === undefined || ["delivered", "dropped", "dead"].includes(row.status)) return false;
+      rows.move(row, { run, status: "dead", reason, steps: [{ at: now, kind: "dead", detail: reason }] });
+      return true;
+    },
+
+    redrive({ run, filter, max }, jobs) {
+      const found = dead.all({ ...deadParameters(filter), max }) as unknown as { readonly n: number }[];
+      const moved = found.map(({ n }) => rows.get(n) as NotificationRow);
+      for (const row of moved)
+        rows.move(row, {
+          run,
+          status: "queued",
+          failures: 0,
+          firstAttemptAt: undefined, // its deadline starts anew
+          steps: [{ at: jobs.now, kind: "redriven" }],
+        });
+      const added = moved.map(({ n, channel }) => ({ queue: channelQueue(channel), payload: n, maxAttempts: MAX_JOB_ATTEMPTS }));
+      if (added.length > 0) jobs.add(added);
+      return added.length;
+    },
+
+    prune({ before, max }, { now }) {
+      refill.run(now);
+      const events = old.all(before, max) as unknown as { readonly n: number }[];
+      for (const { n } of events) for (const removal of removals) removal.run(n);
+      return events.length;
+    },
+  };
+}
