@@ -1,7 +1,8 @@
 /** The form of a configuration file: what may stand where, in which range, and what holds if it is left out. */
 import * as z from "zod";
 import type { Config } from "./config.ts";
-import { type Fault, type FaultPath, show } from "./faults.ts";
+import { explain, must } from "./explain.ts";
+import type { Fault, FaultPath } from "./faults.ts";
 
 /** Sends under way at once, for channels whose providers are known; 100 for others. */
 const CONCURRENCY: Readonly<Record<string, number>> = { email: 100, webhook: 100 };
@@ -11,20 +12,20 @@ const DURATION_MS = z.int().min(1);
 
 const NAME = z
   .string()
-  .regex(/^[^\s\p{C}](?:[^\p{C}]{0,198}[^\s\p{C}])?$/u, "must be 1 to 200 printable characters, without space around");
-const PATH = z.string().regex(/^[^.]+(?:\.[^.]+)*$/, "must be keys with dots between, such as repository.full_name");
+  .regex(/^[^\s\p{C}](?:[^\p{C}]{0,198}[^\s\p{C}])?$/u, must("be 1 to 200 printable characters, without space around"));
+const PATH = z.string().regex(/^[^.]+(?:\.[^.]+)*$/, must("be keys with dots between, such as repository.full_name"));
 const PATTERNS = z.array(z.string().min(1).max(1_000)).min(1);
 const ADDRESS = /^[^\s\p{C}@<>(),;:\\"]+@[^\s\p{C}@<>(),;:\\"]+$/u;
 const SECRET_BYTES = { min: 24, max: 64 };
 
 const userSchema = z.strictObject({
   id: NAME,
-  email: z.string().regex(ADDRESS, "must be an e-mail address").optional(),
+  email: z.string().regex(ADDRESS, must("be an e-mail address")).optional(),
   webhook: z
     .strictObject({
-      url: z.string().refine(isHttpUrl, "must be an http: or https: URL without user, password and fragment"),
-      secret: z
-        .string()
+      url: z.string().refine(isHttpUrl, must("be an http: or https: URL without user, password and fragment")),
+      secret: z // without its value: secrets stay out of logs
+        .string("must be a text")
         .refine(isSecret, `must be whsec_ and ${SECRET_BYTES.min} to ${SECRET_BYTES.max} bytes in base64`),
     })
     .optional(),
@@ -68,8 +69,8 @@ const limitsSchema = z.strictObject({
 const providersSchema = z.strictObject({
   email: z
     .strictObject({
-      url: z.string().refine(isSmtpUrl, "must be an smtp: or smtps: URL with a host"),
-      from: z.string().refine(isSender, "must be an e-mail address, or a name and <address>"),
+      url: z.string().refine(isSmtpUrl, must("be an smtp: or smtps: URL with a host")),
+      from: z.string().refine(isSender, must("be an e-mail address, or a name and <address>")),
     })
     .optional(),
   webhook: z.strictObject({ allowPrivateNetworks: z.boolean().default(false) }).optional(),
@@ -107,42 +108,6 @@ function faultsOf(issue: z.core.$ZodIssue): Fault[] {
   const path = issue.path as FaultPath; // JSON and YAML have no symbols
   if (issue.code !== "unrecognized_keys") return [{ path, message: issue.message }];
   return issue.keys.map((key) => ({ path: [...path, key], message: issue.message }));
-}
-
-function explain(issue: z.core.$ZodRawIssue): string {
-  if (issue.code === "unrecognized_keys") return `is not known; known are ${known(issue.inst).join(", ")}`;
-  if (issue.code === "invalid_key") return `must have a key that ${issue.issues.map(({ message }) => message).join()}`;
-  const { input } = issue;
-  if (input === undefined) return "is missing";
-  const path = issue.path ?? [];
-  return path.at(-1) === "secret" ? rule(issue) : `${rule(issue)}, got ${show(input)}`; // secrets stay out of logs
-}
-
-function rule(issue: z.core.$ZodRawIssue): string {
-  if (issue.code === "invalid_type") return `must be ${TYPES[issue.expected] ?? issue.expected}`;
-  if (issue.code === "invalid_value") return `must be one of ${issue.values.map(show).join(", ")}`;
-  if (issue.code === "too_small") return sized(issue.origin, `>= ${issue.minimum}`);
-  if (issue.code === "too_big") return sized(issue.origin, `<= ${issue.maximum}`);
-  return issue.message ?? "is not valid";
-}
-
-const TYPES: Readonly<Record<string, string>> = {
-  int: "an integer",
-  number: "a number",
-  string: "a text",
-  boolean: "true or false",
-  array: "a list",
-  object: "a mapping",
-  record: "a mapping",
-};
-
-function sized(origin: string, bound: string): string {
-  if (origin === "array") return `must have ${bound} elements`;
-  return origin === "string" ? `must have ${bound} characters` : `must be ${bound}`;
-}
-
-function known(schema: unknown): string[] {
-  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
 }
 
 function isHttpUrl(text: string): boolean {

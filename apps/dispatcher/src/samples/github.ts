@@ -39,5 +39,5 @@ function toEvent(folder: string, name: string, payload: Payload): Event {
 
 function fullName(repository: Json | undefined): string | undefined {
   if (typeof repository !== "object" || repository === null || !("full_name" in repository)) return undefined;
-  return typeof repository.full_name === "string" ? repository.full_name : undefined;
+  return typeof repository["full_name"] === "string" ? repository["full_name"] : undefined;
 }
