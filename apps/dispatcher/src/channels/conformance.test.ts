@@ -1,10 +1,9 @@
 // The conformance cases against the real channels, whose providers are the inbox's real servers, and against the sink.
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server } from "node:net";
-import PostalMime from "postal-mime";
+import PostalMime, { type Email } from "postal-mime";
 import { describe, it } from "vitest";
 import { startInbox } from "../inbox/inbox.ts";
-import type { Behaviour } from "../inbox/misbehaviour.ts";
 import { sinkChannel } from "../inbox/sink-channel.ts";
 import type { Content, User } from "../model.ts";
 import { type Channel, type Receipt, SendError } from "./channel.ts";
@@ -51,9 +50,13 @@ async function email(): Promise<ChannelHarness & AsyncDisposable> {
   return provider.harness(channel, relay.server, () => inbox.close());
 }
 
-function fields({ subject = "", text = "", html }: { subject?: string; text?: string; html?: string }): Content {
-  const [plain, markup] = [text, html].map((body) => body?.replaceAll("\r\n", "\n").replace(/\n$/, ""));
-  return { subject, text: plain ?? "", ...(markup !== undefined && { html: markup }) };
+function fields({ subject = "", text = "", html }: Email): Content {
+  return { subject, text: body(text), ...(html !== undefined && { html: body(html) }) };
+}
+
+/** As it was handed in: mail ends its lines in its own way, and the last one always. */
+function body(part: string): string {
+  return part.replaceAll("\r\n", "\n").replace(/\n$/, "");
 }
 
 async function webhook(): Promise<ChannelHarness & AsyncDisposable> {

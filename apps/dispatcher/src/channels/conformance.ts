@@ -18,19 +18,19 @@ export interface ChannelHarness {
   /** Sends over a single connection, one message at a time; else within the process, all at once and as they are. */
   readonly hasWire: boolean;
   /** For a user whom the channel reaches; fields that are left out are filled in. */
-  message(id: string, content?: Content): Message;
+  readonly message: (id: string, content?: Content) => Message;
   /** From the next message on; `take` at first. */
-  behave(behaviour: ProviderBehaviour): void;
+  readonly behave: (behaviour: ProviderBehaviour) => void;
   /** The message that reached the provider as number `index`, from 0, once it has. */
-  arrival(index: number): Promise<Arrival>;
-  arrivals(): number;
+  readonly arrival: (index: number) => Promise<Arrival>;
+  readonly arrivals: () => number;
   /** Resolves when the provider sees no connection any more. */
-  disconnected(): Promise<void>;
+  readonly disconnected: () => Promise<void>;
 }
 
 export interface ChannelCase {
   readonly title: string;
-  run(harness: ChannelHarness): Promise<void>;
+  readonly run: (harness: ChannelHarness) => Promise<void>;
 }
 
 const never = (): AbortSignal => new AbortController().signal;

@@ -202,7 +202,7 @@ async function failure(channel: EmailChannel, sent: Message): Promise<SendError>
 interface MailServer {
   readonly url: string;
   readonly server: Server;
-  connections(): number;
+  readonly connections: () => number;
   /** Those that were taken. */
   readonly mails: string[];
 }
