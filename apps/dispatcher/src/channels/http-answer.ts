@@ -1,4 +1,5 @@
 /** What a webhook's answer, or the lack of one, means: for this message, and for its receiver. */
+import { parseRetryAfter } from "sluice";
 import { SendError } from "./channel.ts";
 import { oneLine } from "./one-line.ts";
 
@@ -26,7 +27,7 @@ export function fromHttp({ status, location, retryAfter, text, at }: HttpAnswer)
   }
   const providerFault = status >= 500;
   if (!providerFault && !PASSING.has(status)) return new SendError(answer, { kind: "permanent", providerFault });
-  const retryAfterMs = retryAfter === undefined ? undefined : parseRetryAfter(retryAfter, at);
+  const retryAfterMs = parseRetryAfter(retryAfter, at);
   return new SendError(answer, { kind: "transient", providerFault, retryAfterMs });
 }
 
@@ -39,11 +40,4 @@ export function fromNetwork(error: unknown): SendError {
   const { message, code } = error as NodeJS.ErrnoException;
   const why = message === "" ? (code ?? "no connection") : message;
   return new SendError(oneLine(why), { kind: "transient", providerFault: true }, { cause: error });
-}
-
-/** Both forms of RFC 9110, 10.2.3: seconds, or a date. */
-function parseRetryAfter(value: string, at: number): number | undefined {
-  if (/^\d{1,9}$/.test(value)) return Number(value) * 1_000;
-  const until = /^\w{3,9}, /.test(value) ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(until) ? undefined : Math.max(0, until - at);
 }
