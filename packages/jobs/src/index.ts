@@ -1,4 +1,8 @@
+export type { Handler, Job } from "./attempts.ts";
+export { Jobs, type JobOptions } from "./client.ts";
 export type { Added, Claim, ClaimedJob, JobError, JobRecord, JobState, Json, NewJob } from "./job.ts";
+export { LeaseLostError, SETTLED, snooze, UnrecoverableError, type Snooze } from "./outcome.ts";
+export type { JobContext } from "./run.ts";
 export { isMove, MOVES, STATES, type Move, type MoveCause } from "./states.ts";
 export type {
   AddOptions,
@@ -14,3 +18,5 @@ export type {
   SweepOptions,
   Swept,
 } from "./store.ts";
+export type { StopOptions, StopReport, WorkerErrorContext, WorkerOptions, WorkerStats } from "./worker-options.ts";
+export { Worker } from "./worker.ts";

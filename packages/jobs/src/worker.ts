@@ -1,0 +1,330 @@
+/**
+ * Runs the jobs of one queue: claims as many as it has free slots, keeps their leases alive, and saves their outcomes.
+ * It sleeps until the store says that there is something to do, and looks by itself now and then.
+ *
+ * A failing store stops nothing for good: claims, outcomes, heartbeats and sweeps are tried again, and a job whose
+ * outcome can't be saved runs again once its lease has lapsed.
+ */
+import { ClosedError, type Timer } from "sluice";
+import { register } from "sluice/internal";
+import { Attempts, type Handler } from "./attempts.ts";
+import { backoffMs } from "./backoff.ts";
+import type { ClaimedJob, Json } from "./job.ts";
+import { LeaseKeeper } from "./lease-keeper.ts";
+import { LeaseLostError } from "./outcome.ts";
+import { Run } from "./run.ts";
+import { Settler, type Unsettled } from "./settler.ts";
+import type { Settlement, Store } from "./store.ts";
+import { TurnGuard } from "./turn-guard.ts";
+import { checkName } from "./validate.ts";
+import { resolveStopOptions, resolveWorkerOptions } from "./worker-options.ts";
+import type {
+  ResolvedWorkerOptions,
+  StopOptions,
+  StopReport,
+  WorkerErrorContext,
+  WorkerOptions,
+  WorkerStats,
+} from "./worker-options.ts";
+
+/** Between two tries when the store fails. */
+const STORE_RETRY = { baseMs: 100, maxMs: 5_000 };
+
+export class Worker<P extends Json = Json> implements AsyncDisposable {
+  // I1  what runs is at most `concurrency`, and with what has ended and is not saved at most twice that
+  // I2  one claim is under way at a time, and asks for no more than can be started at once
+  // I3  a running worker with a free slot is looking for jobs, or will be woken: by the store or by #wakeTimer
+  // I4  a run is in #leases from its claim until its outcome is saved or nobody's business any more
+  readonly queue: string;
+  readonly #store: Store;
+  readonly #options: ResolvedWorkerOptions;
+  readonly #attempts: Attempts;
+  readonly #settler: Settler;
+  readonly #leases: LeaseKeeper;
+  readonly #guard: TurnGuard;
+  readonly #counts = { complete: 0, fail: 0, snooze: 0, release: 0, self: 0, lost: 0 };
+  #state: WorkerStats["state"] = "new";
+  #stopListening: (() => void) | undefined;
+
+  #mayHaveMore = false;
+  #isLooking = false;
+  #isQueued = false;
+  #claimFailures = 0;
+  #hasSweptForDue = false;
+  #wakeTimer: Timer | undefined;
+  #sweepTimer: Timer | undefined;
+  #sweeping: Promise<void> | undefined;
+
+  #stopping: Promise<StopReport> | undefined;
+  /** Of what happens from `stop` on. */
+  #report: { finished: number; readonly released: string[]; readonly lost: string[] } | undefined;
+  #onChange: (() => void) | undefined;
+
+  constructor(store: Store, queue: string, handler: Handler<P>, options: WorkerOptions = {}) {
+    this.queue = checkName("queue", queue);
+    if (typeof handler !== "function") throw new TypeError(`handler must be a function, got ${typeof handler}`);
+    this.#store = store;
+    this.#options = resolveWorkerOptions(options);
+    this.#attempts = new Attempts({
+      ...this.#options,
+      handler: handler as unknown as Handler, // what the jobs of this queue carry, only the user knows
+      onEnd: (run, settlement) => this.#onEnd(run, settlement),
+      onError: (error, run) => this.#tell(error, "run", run.id),
+    });
+    this.#settler = new Settler({
+      ...this.#options,
+      store,
+      onSettled: (entry, accepted) => this.#onSettled(entry, accepted),
+      onError: (error) => this.#tell(error, "settle"),
+    });
+    this.#leases = new LeaseKeeper({ ...this.#options, store, onError: (error) => this.#tell(error, "heartbeat") });
+    this.#guard = new TurnGuard(this.#options.clock);
+    register("worker", options.name, this);
+  }
+
+  stats(): WorkerStats {
+    const { complete, fail, snooze, release, self, lost } = this.#counts;
+    return {
+      state: this.#state,
+      running: this.#attempts.size,
+      unsettled: this.#settler.size,
+      completed: complete,
+      failed: fail,
+      snoozed: snooze,
+      released: release,
+      selfSettled: self,
+      lost,
+    };
+  }
+
+  /** Does nothing when it has been started already; a worker that was stopped can't be started again. */
+  start(): void {
+    if (this.#state === "stopping" || this.#state === "stopped") throw new ClosedError("worker");
+    if (this.#state === "running") return;
+    this.#state = "running";
+    this.#stopListening = this.#store.onReady((queue) => {
+      if (queue === this.queue) this.#wake();
+    });
+    this.#sweepRegularly();
+    this.#wake();
+  }
+
+  /**
+   * Ends in order: claims no more; lets what runs end by itself; aborts what is left; gives its jobs back. Resolves when
+   * all is saved, and at the latest after `drainMs` and `abortMs`, even if store and handlers never answer. Further calls
+   * get the promise of the first.
+   */
+  stop(options: StopOptions = {}): Promise<StopReport> {
+    try {
+      const { drainMs, abortMs } = resolveStopOptions(options);
+      return (this.#stopping ??= this.#stop(drainMs, abortMs));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  #wake(): void {
+    this.#mayHaveMore = true;
+    this.#queueLook();
+  }
+
+  /** At the end of this turn: those that end together save their outcomes first, and are replaced by one claim. */
+  #queueLook(): void {
+    if (this.#isQueued || this.#isLooking || !this.#mayHaveMore) return;
+    this.#isQueued = true;
+    queueMicrotask(() => {
+      this.#isQueued = false;
+      void this.#look();
+    });
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    try {
+      for (let free = this.#free(); this.#mayHaveMore && free > 0; free = this.#free()) {
+        this.#mayHaveMore = false;
+        const claimed = await this.#claim(free);
+        this.#claimFailures = 0;
+        if (claimed > 0) this.#hasSweptForDue = false;
+        if (claimed === free) this.#mayHaveMore = true;
+        else if (!this.#mayHaveMore) await this.#rest();
+        if (this.#mayHaveMore && this.#guard.isOverdue) await this.#guard.turned();
+      }
+    } catch (error) {
+      this.#tell(error, "claim");
+      this.#claimFailures += 1;
+      this.#wakeAfter(backoffMs(this.#claimFailures, STORE_RETRY, this.#options.random));
+    } finally {
+      this.#isLooking = false;
+      this.#changed();
+    }
+  }
+
+  #free(): number {
+    if (this.#state !== "running") return 0;
+    const free = this.#options.concurrency - this.#attempts.size;
+    return Math.min(free, free + this.#options.concurrency - this.#settler.size); // I1
+  }
+
+  async #claim(max: number): Promise<number> {
+    const { leaseMs, name, clock } = this.#options;
+    const sentAt = clock.now();
+    const jobs = await this.#store.claim({ queue: this.queue, max, leaseMs, worker: name });
+    if (this.#state !== "running") await this.#giveBack(jobs);
+    else {
+      const now = clock.now();
+      for (const job of jobs) {
+        const run = new Run(job, now, sentAt + leaseMs);
+        this.#leases.add(run);
+        this.#attempts.start(run);
+      }
+    }
+    return jobs.length;
+  }
+
+  /** Claimed too late to be started. */
+  async #giveBack(jobs: readonly ClaimedJob[]): Promise<void> {
+    if (jobs.length === 0) return;
+    const answers = await this.#store.settle(jobs.map(({ id, token }) => ({ id, token, kind: "release" })));
+    this.#report?.released.push(...jobs.filter((_, index) => answers[index]).map(({ id }) => id));
+  }
+
+  /** Nothing can be claimed now. When will there be? */
+  async #rest(): Promise<void> {
+    const { pollMs } = this.#options;
+    const [nextAt, now] = await Promise.all([this.#store.nextAt(this.queue), this.#store.now()]);
+    const isDue = nextAt !== undefined && nextAt <= now;
+    if (isDue && !this.#hasSweptForDue) {
+      // What is due and can't be claimed is a lapsed lease. If it still is after a sweep, somebody else was faster.
+      this.#hasSweptForDue = true;
+      await this.#sweep();
+      this.#mayHaveMore = true;
+      return;
+    }
+    this.#hasSweptForDue = false;
+    this.#wakeAfter(nextAt === undefined || isDue ? pollMs : Math.min(pollMs, nextAt - now));
+  }
+
+  #wakeAfter(delayMs: number): void {
+    this.#wakeTimer?.cancel();
+    if (this.#state !== "running") return;
+    this.#wakeTimer = this.#options.clock.setTimer(delayMs, { onTimer: () => this.#wake() }, { background: true });
+  }
+
+  /** Its timer also keeps the process alive while the worker is started. */
+  #sweepRegularly(): void {
+    const { clock, leaseMs } = this.#options;
+    this.#sweepTimer = clock.setTimer(leaseMs / 2, { onTimer: () => this.#sweepRegularly() });
+    void this.#sweep();
+  }
+
+  #sweep(): Promise<void> {
+    const sweep = async (): Promise<void> => {
+      try {
+        const { ready } = await this.#store.sweep({ queue: this.queue, maxCrashes: this.#options.maxCrashes });
+        if (ready > 0) this.#wake();
+      } catch (error) {
+        this.#tell(error, "sweep");
+      } finally {
+        this.#sweeping = undefined;
+      }
+    };
+    return (this.#sweeping ??= sweep());
+  }
+
+  #onEnd(run: Run, settlement: Settlement | undefined): void {
+    if (settlement !== undefined && !run.isLost) this.#settler.push(run, settlement);
+    else {
+      this.#leases.delete(run);
+      if (settlement !== undefined) this.#lose(run);
+      else {
+        this.#counts.self += 1;
+        this.#finished();
+      }
+    }
+    this.#changed();
+  }
+
+  #onSettled({ run, settlement: { kind } }: Unsettled, accepted: boolean): void {
+    this.#leases.delete(run);
+    if (!accepted) this.#lose(run);
+    else {
+      this.#counts[kind] += 1;
+      if (kind === "release") this.#report?.released.push(run.id);
+      else this.#finished();
+    }
+    this.#changed();
+  }
+
+  #finished(): void {
+    if (this.#report !== undefined) this.#report.finished += 1;
+  }
+
+  #lose(run: Run): void {
+    this.#counts.lost += 1;
+    this.#report?.lost.push(run.id);
+    this.#tell(new LeaseLostError(run.id), "settle", run.id);
+  }
+
+  #changed(): void {
+    this.#queueLook();
+    this.#onChange?.();
+  }
+
+  async #stop(drainMs: number, abortMs: number): Promise<StopReport> {
+    const wasRunning = this.#state === "running";
+    this.#state = "stopping";
+    this.#stopListening?.();
+    this.#wakeTimer?.cancel();
+    this.#sweepTimer?.cancel();
+    const report = (this.#report = { finished: 0, released: [] as string[], lost: [] as string[] });
+    let aborted = 0;
+    const isIdle = (): boolean => this.#attempts.size === 0 && this.#settler.size === 0 && !this.#isLooking;
+    if (wasRunning) {
+      const giveBackMs = abortMs / 5;
+      await this.#until(isIdle, drainMs);
+      this.#settler.hurry();
+      aborted = this.#attempts.abort(new ClosedError("worker"));
+      await this.#until(isIdle, abortMs - giveBackMs);
+      this.#attempts.release();
+      this.#settler.hurry();
+      await this.#until(isIdle, giveBackMs);
+    }
+    this.#state = "stopped";
+    this.#report = undefined;
+    report.lost.push(...this.#settler.close().map(({ run }) => run.id));
+    this.#leases.close();
+    this.#attempts.close();
+    this.#guard.close();
+    return { ...report, aborted };
+  }
+
+  /** Resolves when it is done, or after `ms`. */
+  #until(isDone: () => boolean, ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        timer.cancel();
+        this.#onChange = undefined;
+        resolve();
+      };
+      const timer = this.#options.clock.setTimer(ms, { onTimer: end });
+      this.#onChange = () => {
+        if (isDone()) end();
+      };
+      this.#onChange();
+    });
+  }
+
+  #tell(error: unknown, during: WorkerErrorContext["during"], id?: string): void {
+    try {
+      this.#options.onError(error, { queue: this.queue, during, id });
+    } catch (reason) {
+      console.error(reason); // an error of the user's own must not stop the worker
+    }
+  }
+}
