@@ -39,12 +39,12 @@ export class Bucket {
     return this.line === undefined && this.tat <= now;
   }
 
-  tryTake(cost: number): boolean {
-    return this.line === undefined && this.takeAt(this.rules.clock.now(), cost) === 0;
+  tryTake(now: number, cost: number): boolean {
+    return this.line === undefined && this.take(now, cost) === 0;
   }
 
-  /** 0 if it took them, else when to try again. */
-  takeAt(now: number, cost: number): number {
+  /** 0 if it took them, else when to try again. Whose turn it is, the caller knows. */
+  take(now: number, cost: number): number {
     const { allowed, tat, retryAfterMs } = gcra(this.tat, now, this.rules, cost);
     if (allowed) this.rules.counts.granted += 1;
     this.tat = tat;
@@ -121,7 +121,7 @@ export class Line implements TimerTask {
     const now = this.#bucket.rules.clock.now();
     let slack = slackMs;
     for (let next = this.waits.first; next !== undefined; next = this.waits.first) {
-      const retryAfterMs = this.#bucket.takeAt(now, next.brought);
+      const retryAfterMs = this.#bucket.take(now, next.brought);
       if (retryAfterMs > 0) {
         this.#arm(retryAfterMs + slack);
         return;

@@ -7,7 +7,7 @@
  * Any instant may be the origin of `tat` and `now`, if it is the same for both. A key never seen has a `tat` of
  * `-Infinity`; so has, in effect, every key whose `tat` has passed.
  */
-import { checkInteger, checkMs } from "../internal/check.ts";
+import { checkInteger } from "../internal/check.ts";
 
 export interface GcraLimit {
   /** One token comes back this often. Above 0. */
@@ -50,9 +50,10 @@ export function gcraReserve(tat: number, now: number, limit: GcraLimit, cost = 1
 
 /** The instant at which a bucket that is full at `tat` holds `cost` tokens. */
 function turn(tat: number, now: number, { intervalMs, burst }: GcraLimit, cost: number): number {
-  if (!(intervalMs > 0)) checkMs("intervalMs", intervalMs, { min: Number.MIN_VALUE });
-  if (!Number.isSafeInteger(burst) || burst < 1) checkInteger("burst", burst, { min: 1 });
-  if (!Number.isSafeInteger(cost) || cost < 1) checkInteger("cost", cost, { min: 1 });
+  if (!(intervalMs > 0 && intervalMs < Infinity))
+    throw new RangeError(`intervalMs must be finite and > 0, got ${intervalMs}`);
+  checkInteger("burst", burst, { min: 1 });
+  checkInteger("cost", cost, { min: 1 });
   if (Number.isNaN(tat)) throw new RangeError("tat must be an instant or -Infinity, got NaN");
   if (!Number.isFinite(now)) throw new RangeError(`now must be an instant, got ${now}`);
   return tat - (burst - cost) * intervalMs;

@@ -18,7 +18,8 @@ export interface RateLimiterOptions {
   /**
    * Tokens in a full bucket: what a key that was quiet may start at once. Any span shorter than `perMs` holds at most
    * `count + burst - 1` starts: with 1 the starts are evenly spaced and no span holds more than `count`; with `count`
-   * all of them may come at once, and the refill can bring one span to `2 * count - 1`. @default 1
+   * all of them may come at once, and the refill can bring one span to `2 * count - 1`. With 1, time that a late timer
+   * or a busy event loop takes is lost; from 2 on it is made up for. @default 1
    */
   readonly burst?: number | undefined;
   /** Callers allowed to wait for each key; the next one gets `RateLimitedError`. @default Infinity */
@@ -82,7 +83,7 @@ export class RateLimiter implements Policy {
       clock: options.clock ?? systemClock,
       counts: this.#counts,
     };
-    this.#maxKeys = checkInteger("maxKeys", options.maxKeys ?? 100_000, { min: 1 });
+    this.#maxKeys = checkInteger("maxKeys", options.maxKeys ?? 100_000, { min: 1, infinity: true });
     this.#shared = new Bucket("", this.#rules);
     this.name = options.name;
     register("rate-limiter", this.name, this);
@@ -113,8 +114,9 @@ export class RateLimiter implements Policy {
   async run<T>(fn: Task<T>, options: RateLimitedRunOptions = {}): Promise<T> {
     checkWait(options);
     const { key, cost = 1, signal } = options;
-    const bucket = this.#find(key, cost);
-    if (!bucket.tryTake(cost)) await this.#wait(bucket, options, cost);
+    const now = this.#rules.clock.now();
+    const bucket = this.#find(key, cost, now);
+    if (!bucket.tryTake(now, cost)) await this.#wait(bucket, options, cost);
     if (signal?.aborted === true) bucket.giveBack(cost); // the abort may have come between the grant and this turn
     signal?.throwIfAborted();
     return await fn({ signal });
@@ -125,8 +127,9 @@ export class RateLimiter implements Policy {
     try {
       checkWait(options);
       const { cost = 1 } = options;
-      const bucket = this.#find(key, cost);
-      return bucket.tryTake(cost) ? Promise.resolve() : this.#wait(bucket, options, cost);
+      const now = this.#rules.clock.now();
+      const bucket = this.#find(key, cost, now);
+      return bucket.tryTake(now, cost) ? Promise.resolve() : this.#wait(bucket, options, cost);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -134,7 +137,8 @@ export class RateLimiter implements Policy {
 
   /** Takes `cost` tokens now, or none. Overtakes nobody: false while others wait for the key. */
   tryTake(key?: string, cost = 1): boolean {
-    const taken = this.#find(key, cost).tryTake(cost);
+    const now = this.#rules.clock.now();
+    const taken = this.#find(key, cost, now).tryTake(now, cost);
     if (!taken) this.#counts.refused += 1;
     return taken;
   }
@@ -145,14 +149,14 @@ export class RateLimiter implements Policy {
     throw new TimeoutError(0);
   }
 
-  #find(key: string | undefined, cost: number): Bucket {
+  #find(key: string | undefined, cost: number, now: number): Bucket {
     this.#checkCost(cost);
     if (key === undefined) return this.#shared;
-    this.#look();
+    this.#look(now);
     const known = this.#buckets.get(key);
     if (known !== undefined) return known;
     if (typeof key !== "string") throw new TypeError(`key must be a string, got ${typeof key}`);
-    if (this.#buckets.size >= this.#maxKeys) this.#makeRoom();
+    if (this.#buckets.size >= this.#maxKeys) this.#makeRoom(now);
     const bucket = new Bucket(key, this.#rules);
     this.#buckets.set(key, bucket);
     return bucket;
@@ -165,24 +169,23 @@ export class RateLimiter implements Policy {
   }
 
   /** Looks at the key that is next, round and round, and forgets it if its bucket is full: one with each call. */
-  #look(): Bucket | undefined {
+  #look(now: number): Bucket | undefined {
     let next = this.#hand.next();
     if (next.done === true) {
       this.#hand = this.#buckets.values();
       next = this.#hand.next();
     }
     const bucket = next.value;
-    if (bucket?.isIdle(this.#rules.clock.now()) === true) this.#buckets.delete(bucket.key);
+    if (bucket?.isIdle(now) === true) this.#buckets.delete(bucket.key);
     return bucket;
   }
 
-  #makeRoom(): void {
+  #makeRoom(now: number): void {
     let fullest: Bucket | undefined;
     for (let looks = 0; looks < this.#buckets.size && (looks < LOOKS || fullest === undefined); looks += 1) {
-      const bucket = this.#look();
-      if (this.#buckets.size < this.#maxKeys) return;
-      if (bucket?.line === undefined && (fullest === undefined || (bucket?.tat ?? Infinity) < fullest.tat))
-        fullest = bucket;
+      const bucket = this.#look(now);
+      if (bucket === undefined || this.#buckets.size < this.#maxKeys) return;
+      if (bucket.line === undefined && bucket.tat < (fullest?.tat ?? Infinity)) fullest = bucket;
     }
     if (fullest !== undefined && this.#buckets.delete(fullest.key)) this.#evicted += 1;
   }

@@ -1,8 +1,8 @@
 /**
- * How long to wait before trying again: exponential backoff with full jitter, after "Exponential Backoff And Jitter" by
- * Marc Brooker (AWS Architecture Blog, 2015). Doubling alone only moves the waves apart in which clients that failed
- * together return; drawing each wait anew from nothing up to the ceiling dissolves them, and of the forms compared there
- * it costs the fewest calls.
+ * How long to wait before trying again: exponential backoff with full jitter, as in Marc Brooker's "Exponential Backoff
+ * And Jitter" (AWS Architecture Blog, 2015, https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
+ * Clients that failed together return together, and doubling only moves their waves apart; a wait drawn from the whole
+ * range below the ceiling dissolves them.
  */
 import { checkInteger, checkMs } from "../internal/check.ts";
 import { type Random, systemRandom } from "../internal/random.ts";
