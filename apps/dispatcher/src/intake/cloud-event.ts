@@ -31,7 +31,7 @@ const schema = z.object({
   time: z.string().refine(isTimestamp, must("be a time as in RFC 3339")).nullish(),
   datacontenttype: z.string().refine(isJsonType, must("be application/json or end in +json")).nullish(),
   dataschema: SOURCE.nullish(),
-  data: z.unknown(),
+  data: z.unknown().optional(),
   data_base64: z.base64(must("be base64")).nullish(),
 });
 

@@ -98,7 +98,10 @@ function isBlank(byte: number): boolean {
 }
 
 /** Waits for room as long as it takes. */
-async function acceptPatiently(batch: readonly Event[], options: LinesOptions): Promise<Accepted[]> {
+export async function acceptPatiently(
+  batch: readonly Event[],
+  options: Pick<LinesOptions, "sink" | "signal" | "clock">,
+): Promise<Accepted[]> {
   const { sink, signal, clock = systemClock } = options;
   for (;;) {
     signal?.throwIfAborted();

@@ -87,8 +87,12 @@ export class Language {
   }
 }
 
+/** JSON can say half a character (`\ud800`), which many a reader refuses. */
 function jsonText(value: unknown): string {
-  return JSON.stringify(value) ?? "null";
+  const text = JSON.stringify(value) ?? "null";
+  return text.replaceAll(/\\(ud[89a-f][\da-f]{2}|.)/g, (whole, escaped: string) =>
+    escaped.length > 1 ? "\uFFFD" : whole,
+  );
 }
 
 function tooLong(): RangeError {

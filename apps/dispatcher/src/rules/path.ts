@@ -1,5 +1,7 @@
-/** Dotted paths into the data of an event: own keys and array indexes, nothing inherited. */
+/** Dotted paths into the data of an event: keys and array indexes, nothing inherited and no `length`. */
 import type { Json } from "@sluice/jobs";
+
+const isEnumerable = Object.prototype.propertyIsEnumerable;
 
 export type Path = readonly string[];
 
@@ -11,7 +13,7 @@ export function compilePath(source: string): Path {
 export function textAt(data: Json, path: Path): string | undefined {
   let value: unknown = data;
   for (const key of path) {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
+    if (typeof value !== "object" || value === null || !isEnumerable.call(value, key)) return undefined;
     value = (value as Readonly<Record<string, unknown>>)[key];
   }
   if (typeof value === "string") return value;
