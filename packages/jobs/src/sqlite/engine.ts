@@ -150,7 +150,7 @@ function prepareAll(
       case "cancel":
         return cancel(operation.filter, now);
       case "prune":
-        return prune(now);
+        return prune(operation.max, now);
       case "call":
         return call(operation.name, operation.input, now);
       case "nextAt":

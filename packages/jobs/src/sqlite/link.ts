@@ -1,5 +1,4 @@
 /** The way to the engine: into a thread of its own, or, for a database in memory, on this one. */
-import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import type { Engine } from "./engine.ts";
 import { StoreFailedError } from "./errors.ts";
@@ -44,12 +43,18 @@ class InlineLink implements Link {
 const THREAD = import.meta.url.endsWith(".ts") ? "./thread.ts" : "./thread.js";
 
 export async function openThread(setup: Setup, name: string): Promise<Link> {
-  const worker = new Worker(new URL(THREAD, import.meta.url), { workerData: setup, name });
+  const worker = new Worker(new URL(THREAD, import.meta.url), { workerData: setup, name, ...flags() });
   const link = new ThreadLink(worker);
   const { failure } = await link.opened;
   if (failure === undefined) return link;
   await link.close();
   throw toError(failure);
+}
+
+/** Code that came by `--eval` or standard input has a flag that no file may have, and a thread inherits it. */
+function flags(): { readonly execArgv?: string[] } {
+  if (!process.execArgv.some((flag) => flag.startsWith("--input-type"))) return {};
+  return { execArgv: process.execArgv.filter((flag) => /^--(conditions|import|require)=/.test(flag)) };
 }
 
 interface Waiting {
@@ -67,7 +72,7 @@ class ThreadLink implements Link {
 
   constructor(worker: Worker) {
     this.#worker = worker;
-    this.#exited = once(worker, "exit");
+    this.#exited = new Promise((resolve) => worker.once("exit", resolve));
     worker.on("message", (message) => this.#settle()?.resolve(message));
     worker.once("error", (error) => this.#lose(new StoreFailedError(String(error), { cause: error })));
     worker.once("exit", (code) => this.#lose(new StoreFailedError(`it exited with ${code}`)));

@@ -4,7 +4,7 @@ import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreBusyError, StoreOpenError } from "./errors.ts";
 import { retryWhileBusy, type LockOptions } from "./lock.ts";
-import { isCurrent, migrate } from "./schema.ts";
+import { migrate } from "./schema.ts";
 
 export type Durability = "full" | "normal";
 
@@ -14,12 +14,12 @@ export interface OpenOptions extends LockOptions {
 }
 
 /** Several processes may do this at once on a file that isn't there yet. */
-export function openDatabase(options: OpenOptions, migrations: readonly string[]): DatabaseSync {
+export function openDatabase(options: OpenOptions, procedures: readonly string[] | undefined): DatabaseSync {
   let db: DatabaseSync | undefined;
   try {
     db = new DatabaseSync(options.path, { timeout: 0 });
     configure(db, options);
-    bringUpToDate(db, options, migrations);
+    bringUpToDate(db, options, procedures);
     return db;
   } catch (error) {
     db?.close();
@@ -41,11 +41,11 @@ function configure(db: DatabaseSync, options: OpenOptions): void {
   db.exec(durability === "full" ? "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON" : "PRAGMA synchronous = NORMAL");
 }
 
-function bringUpToDate(db: DatabaseSync, options: OpenOptions, migrations: readonly string[]): void {
-  if (isCurrent(db, migrations)) return;
+function bringUpToDate(db: DatabaseSync, options: OpenOptions, procedures: readonly string[] | undefined): void {
   retryWhileBusy(() => db.exec("BEGIN IMMEDIATE"), options);
   try {
-    migrate(db, migrations); // asks again how far the file is: another process may have been first
+    migrate(db, procedures);
+    db.exec("DELETE FROM sluice_meta WHERE FALSE"); // fails where the file may only be read, as BEGIN IMMEDIATE does not
     db.exec("COMMIT");
   } finally {
     if (db.isTransaction) db.exec("ROLLBACK");

@@ -14,7 +14,7 @@ export type Operation =
   | { readonly kind: "sweep"; readonly queue: string | undefined; readonly maxCrashes: number }
   | { readonly kind: "redrive"; readonly filter: JobFilter }
   | { readonly kind: "cancel"; readonly filter: JobFilter }
-  | { readonly kind: "prune" }
+  | { readonly kind: "prune"; readonly max: number }
   | { readonly kind: "call"; readonly name: string; readonly input: unknown }
   | Read;
 

@@ -62,26 +62,20 @@ const MIGRATIONS: readonly string[] = [
   INSERT INTO sluice_meta (name, value) VALUES ('token', 0);`,
 ];
 
-/** Brings the file up to date, and with it the user's procedures. Runs inside a write transaction. */
-export function migrate(db: DatabaseSync, procedures: readonly string[]): void {
+/** Brings the file up to date, and with it the tables of the procedures, if any. Runs inside a write transaction. */
+export function migrate(db: DatabaseSync, procedures: readonly string[] | undefined): void {
   db.exec(
     "CREATE TABLE IF NOT EXISTS sluice_meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID",
   );
   advance(db, "schema", MIGRATIONS);
-  advance(db, "procedures", procedures);
-}
-
-/** Whether `migrate` would have nothing to do; takes no lock that writers want. */
-export function isCurrent(db: DatabaseSync, procedures: readonly string[]): boolean {
-  if (db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'sluice_meta'").get() === undefined) return false;
-  const have = [version(db, "schema"), version(db, "procedures")];
-  return have[0] === MIGRATIONS.length && have[1] === procedures.length;
+  if (procedures !== undefined) advance(db, "procedures", procedures);
 }
 
 function advance(db: DatabaseSync, part: string, migrations: readonly string[]): void {
   const from = version(db, part);
   if (from > migrations.length)
     throw new Error(`its ${part} has version ${from}, made by newer code: this code knows ${migrations.length}`);
+  if (from === migrations.length) return;
   for (const sql of migrations.slice(from)) db.exec(sql);
   db.prepare("INSERT OR REPLACE INTO sluice_meta (name, value) VALUES (?, ?)").run(part, migrations.length);
 }

@@ -13,7 +13,7 @@ export interface Setup extends Omit<OpenOptions & EngineOptions, "isClosing"> {
 export async function openEngine(setup: Setup): Promise<Engine> {
   const options = { ...setup, isClosing: () => Atomics.load(setup.closing, 0) === 1 };
   const procedures = await loadProcedures(setup.procedures);
-  const db = openDatabase(options, procedures?.migrations ?? []);
+  const db = openDatabase(options, procedures?.migrations);
   try {
     return new Engine(db, options, procedures);
   } catch (error) {

@@ -58,6 +58,7 @@ export interface SqliteStoreOptions extends StoreOptions {
   readonly busyTimeoutMs?: number | undefined;
 }
 
+const PRUNE_STEP = 1_000;
 /** For `close`, when the thread doesn't come back: a procedure may never end. */
 const CLOSE_LIMIT_MS = 10_000;
 
@@ -81,7 +82,7 @@ export class SqliteStore implements Store {
     const setup = {
       path,
       durability,
-      procedures: procedures?.toString(),
+      procedures: checkUrl(procedures),
       busyTimeoutMs: checkWhole("busyTimeoutMs", options.busyTimeoutMs ?? 10_000, 0),
       closing: new Int32Array(new SharedArrayBuffer(4)),
       ...prepareOptions(options),
@@ -184,8 +185,12 @@ export class SqliteStore implements Store {
     return this.#ask({ kind: "cancel", filter });
   }
 
+  /** In steps, each durable on its own, so that a long overdue one doesn't hold up everybody else. */
   async prune(): Promise<number> {
-    return this.#ask({ kind: "prune" });
+    let total = 0;
+    for (let last = PRUNE_STEP; last === PRUNE_STEP; total += last)
+      last = await this.#ask({ kind: "prune", max: PRUNE_STEP });
+    return total;
   }
 
   /**
@@ -237,6 +242,11 @@ export class SqliteStore implements Store {
 
 function toRecord({ payload, result, ...rest }: RecordRow): JobRecord {
   return { ...rest, payload: parse(payload), result: result === undefined ? undefined : parse(result) };
+}
+
+function checkUrl(procedures: URL | string | undefined): string | undefined {
+  if (procedures === undefined || URL.canParse(String(procedures))) return procedures?.toString();
+  throw new TypeError(`procedures must be a URL, got ${show(procedures)}`);
 }
 
 function show(value: unknown): string {

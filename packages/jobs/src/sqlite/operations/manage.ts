@@ -3,10 +3,10 @@ import type { DatabaseSync } from "node:sqlite";
 import { CANCELLED as CANCELLED_REASON } from "../../reasons.ts";
 import type { JobFilter, Redriven } from "../../store.ts";
 import { CANCELLED, DEAD, SUCCEEDED } from "../schema.ts";
-import { change } from "../sql.ts";
+import { change, rows } from "../sql.ts";
 import { prepareSelect } from "./filter.ts";
 import { prepareHolder } from "./key.ts";
-import { prepareEnd, type KeepMs } from "./put-back.ts";
+import { prepareEnd, prepareRemove, type KeepMs } from "./put-back.ts";
 
 interface Ended {
   readonly id: number;
@@ -50,21 +50,21 @@ export function prepareCancel(db: DatabaseSync, keepMs: KeepMs): (filter: JobFil
   };
 }
 
-export function preparePrune(db: DatabaseSync, keepMs: KeepMs): (now: number) => number {
-  const passed = prepareRemoval(db, "state >= 4 AND ended_at <= ?");
-  const failed = prepareRemoval(db, "state IN (2, 3) AND ended_at <= ?");
-  return (now) => passed(now - keepMs[SUCCEEDED]) + failed(now - keepMs[DEAD]);
-}
-
-function prepareRemoval(db: DatabaseSync, condition: string): (endedUntil: number) => number {
-  const removeErrors = change(
+/** At most `max` of them. */
+export function preparePrune(db: DatabaseSync, keepMs: KeepMs): (max: number, now: number) => number {
+  const remove = prepareRemove(db);
+  const passed = rows<{ readonly id: number }>(
     db,
-    `DELETE FROM sluice_job_errors WHERE job_id IN (SELECT id FROM sluice_jobs WHERE ${condition} AND errors > 0)`,
+    "SELECT id FROM sluice_jobs WHERE state >= 4 AND ended_at <= ? ORDER BY ended_at LIMIT ?",
   );
-  const remove = change(db, `DELETE FROM sluice_jobs WHERE ${condition}`);
-  return (endedUntil) => {
-    if (endedUntil === -Infinity) return 0;
-    removeErrors(endedUntil);
-    return remove(endedUntil);
+  const failed = rows<{ readonly id: number }>(
+    db,
+    "SELECT id FROM sluice_jobs WHERE state IN (2, 3) AND ended_at <= ? LIMIT ?",
+  );
+  return (max, now) => {
+    const ended = passed(now - keepMs[SUCCEEDED], max);
+    if (ended.length < max) ended.push(...failed(now - keepMs[DEAD], max - ended.length));
+    for (const { id } of ended) remove(id);
+    return ended.length;
   };
 }

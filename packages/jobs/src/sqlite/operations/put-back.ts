@@ -34,7 +34,7 @@ export function prepareEnd(
   };
 }
 
-function prepareRemove(db: DatabaseSync): (id: number) => void {
+export function prepareRemove(db: DatabaseSync): (id: number) => void {
   const remove = row<{ readonly errors: number }>(db, "DELETE FROM sluice_jobs WHERE id = ? RETURNING errors");
   const removeErrors = change(db, "DELETE FROM sluice_job_errors WHERE job_id = ?");
   return (id) => {
