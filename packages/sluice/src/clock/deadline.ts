@@ -40,9 +40,9 @@ class TimedDeadline implements Deadline, TimerTask {
   readonly #clock: Clock;
   readonly #timeoutMs: number;
   readonly #parents: Pick<DeadlineOptions, "signal" | "within">;
+  readonly #watchers: ParentWatcher[] = [];
   #expiresAt: number;
   #controller: AbortController | undefined;
-  #watchers: readonly ParentWatcher[] = [];
   #timer: Timer | undefined;
   #isOver = false;
 
@@ -98,7 +98,7 @@ class TimedDeadline implements Deadline, TimerTask {
     if (aborted !== undefined) return this.end(aborted.reason);
     if (this.expired) return this.end(new TimeoutError(this.#timeoutMs));
     try {
-      this.#watchers = signals.map((signal) => new ParentWatcher(this, signal));
+      for (const signal of signals) this.#watchers.push(new ParentWatcher(this, signal));
       if (this.#timeoutMs < Infinity) this.#timer = this.#clock.setTimer(this.leftMs, this);
     } catch (error) {
       this.close(); // clock and signals are foreign code

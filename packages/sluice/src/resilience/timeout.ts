@@ -123,7 +123,7 @@ class Call<T> extends Watcher implements TimerTask {
 
   onTimer(): void {
     queueMicrotask(() => {
-      if (this.#isDone || this.#answer !== undefined) return; // an outcome or an abort of the same turn wins
+      if (this.#isDone || this.#answer !== undefined) return; // an abort of the same turn wins
       this.#counts.timedOut += 1;
       this.#abandon(new TimeoutError(this.#timeoutMs));
     });

@@ -1,0 +1,241 @@
+import { getEventListeners } from "node:events";
+import { setImmediate as turn } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import * as fc from "fast-check";
+import { expect, it } from "vitest";
+import { sleep } from "../clock/sleep.ts";
+import { TimeoutError } from "../errors.ts";
+import { type AbortSubject, abortCases } from "../testing/abort-suite.ts";
+import { VirtualClock } from "../testing/virtual-clock.ts";
+import { timeout } from "./timeout.ts";
+
+const subject: AbortSubject = {
+  name: "Timeout.run",
+  lacks: { timeoutMs: "it bounds admission, and nobody waits to be admitted" },
+  open(clock) {
+    const policy = timeout(60_000, { clock });
+    const calls: (() => void)[] = [];
+    let isSatisfied = false;
+    return {
+      call: (options) =>
+        policy.run(({ signal }) => {
+          const { promise, resolve, reject } = Promise.withResolvers<void>();
+          if (isSatisfied) resolve();
+          else calls.push(resolve);
+          signal.addEventListener("abort", () => {
+            calls.splice(calls.indexOf(resolve), 1);
+            reject(signal.reason);
+          });
+          return promise;
+        }, options),
+      satisfy() {
+        if (calls.length === 0) isSatisfied = true;
+        calls.shift()?.();
+      },
+      state: () => ({ waiting: calls.length }),
+    };
+  },
+};
+for (const { title, run } of abortCases(subject)) it(title, run);
+
+const DAY_MS = 86_400_000;
+
+it("hands fn a signal, and its result to the caller", async () => {
+  const clock = new VirtualClock();
+  let handed: AbortSignal | undefined;
+  const result = timeout(50, { clock }).run(({ signal }) => {
+    handed = signal;
+    return sleep(20, { clock }).then(() => "done");
+  });
+  await clock.advance(20);
+  expect(await result).toBe("done");
+  await clock.advance(100);
+  expect([handed?.aborted, clock.timers]).toEqual([false, 0]);
+});
+
+it("calls fn synchronously, and makes its synchronous throw a rejection", async () => {
+  const clock = new VirtualClock();
+  const failure = new Error("no");
+  let called = false;
+  const result = timeout(50, { clock }).run(() => {
+    called = true;
+    throw failure;
+  });
+  expect([called, clock.timers]).toEqual([true, 0]);
+  await expect(result).rejects.toBe(failure);
+});
+
+it("C083: leaves no timer and no listener once fn has settled, at once or later", async () => {
+  const clock = new VirtualClock();
+  const { signal } = new AbortController();
+  const policy = timeout(60_000, { clock });
+  const failure = new Error("no");
+  const calls = Array.from({ length: 10_000 }, (_, call) =>
+    policy.run(() => (call % 2 === 0 ? Promise.resolve(call) : Promise.reject(failure)), { signal }),
+  );
+  expect(getEventListeners(signal, "abort").length).toBe(1);
+  await Promise.allSettled(calls);
+  expect([clock.timers, getEventListeners(signal, "abort").length]).toEqual([0, 0]);
+  expect(policy.stats()).toEqual({ running: 0, abandoned: 0, timedOut: 0, lateErrors: 0 });
+});
+
+it("C085: keeps nothing of 100,000 calls that shared a signal, half of which hung till their limit", async () => {
+  setFlagsFromString("--expose-gc");
+  const collectGarbage = runInNewContext("gc") as () => void;
+  const clock = new VirtualClock();
+  const { signal } = new AbortController();
+  const policy = timeout(1_000, { clock });
+  const batch = async (): Promise<void> => {
+    const calls = Array.from({ length: 10_000 }, (_, call) =>
+      policy.run((context) => (call % 2 === 0 ? undefined : neverSettles(context.signal)), { signal }),
+    );
+    const all = Promise.allSettled(calls);
+    await clock.advance(1_000);
+    await all;
+  };
+  await batch();
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  for (let round = 0; round < 10; round += 1) await batch();
+  collectGarbage();
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(10_000_000);
+  expect([clock.timers, getEventListeners(signal, "abort").length, policy.stats().timedOut]).toEqual([0, 0, 55_000]);
+}, 30_000);
+
+it("C087: answers at the limit though fn ignores its signal, and handles its late error, counted", async () => {
+  const clock = new VirtualClock();
+  const policy = timeout(50, { clock });
+  let handed: AbortSignal | undefined;
+  const call = policy
+    .run(async ({ signal }) => {
+      handed = signal;
+      await sleep(100, { clock });
+      throw new Error("late");
+    })
+    .catch((error: unknown) => error);
+  await clock.advance(50);
+  expect(await call).toBeInstanceOf(TimeoutError);
+  expect(await call).toMatchObject({ code: "TIMEOUT", timeoutMs: 50 });
+  expect(handed?.reason).toBe(await call);
+  expect(policy.stats()).toEqual({ running: 1, abandoned: 1, timedOut: 1, lateErrors: 0 });
+  await clock.advance(50);
+  expect(policy.stats()).toEqual({ running: 0, abandoned: 0, timedOut: 1, lateErrors: 1 });
+});
+
+it("takes it for no late error that fn ends with the reason it was given", async () => {
+  const clock = new VirtualClock();
+  const policy = timeout(50, { clock });
+  const call = policy.run(({ signal }) => sleep(100, { clock, signal })).catch(() => {});
+  await clock.advance(50);
+  await call;
+  expect(policy.stats()).toEqual({ running: 0, abandoned: 0, timedOut: 1, lateErrors: 0 });
+});
+
+it.each([30 * DAY_MS, 2 ** 31, Infinity])("C088: lets work of 20 ms finish under a limit of %d ms", async (limitMs) => {
+  const clock = new VirtualClock();
+  const call = timeout(limitMs, { clock }).run(() => sleep(20, { clock }).then(() => clock.now()));
+  await clock.advance(20);
+  expect([await call, clock.timers]).toEqual([20, 0]);
+});
+
+it.each([30 * DAY_MS, 2 ** 31])("C088: ends work that hangs after %d ms, not before", async (limitMs) => {
+  const clock = new VirtualClock();
+  const call = timeout(limitMs, { clock })
+    .run(() => new Promise(() => {}))
+    .catch(() => clock.now());
+  await clock.advance(limitMs + 1);
+  expect(await call).toBe(limitMs);
+});
+
+it("C090: reports the caller's abort as that, the limit as that, and in one turn the abort", async () => {
+  const clock = new VirtualClock();
+  const abortAt = async (abortMs: number, limitMs: number): Promise<unknown> => {
+    const call = new AbortController();
+    const policy = timeout(limitMs, { clock });
+    const result = policy.run(() => new Promise(() => {}), { signal: call.signal }).catch((error: unknown) => error);
+    clock.setTimer(abortMs, { onTimer: () => call.abort("caller") });
+    await clock.advance(200);
+    expect(policy.stats()).toMatchObject({ abandoned: 1, timedOut: abortMs > limitMs ? 1 : 0 });
+    return await result;
+  };
+  expect(await abortAt(50, 100)).toBe("caller");
+  expect(await abortAt(100, 50)).toBeInstanceOf(TimeoutError);
+  expect(await abortAt(50, 50)).toBe("caller");
+});
+
+it("lets the result win that comes in the turn of the limit, but before it", async () => {
+  const clock = new VirtualClock();
+  const { promise, resolve } = Promise.withResolvers<string>();
+  clock.setTimer(50, { onTimer: () => resolve("just in time") });
+  const call = timeout(50, { clock }).run(() => promise);
+  await clock.advance(50);
+  expect(await call).toBe("just in time");
+});
+
+it("makes the signal only for work that asks for it, and aborted if it asks late", async () => {
+  const clock = new VirtualClock();
+  const signals: boolean[] = [];
+  const call = timeout(50, { clock }).run(async (context) => {
+    await sleep(100, { clock });
+    signals.push(context.signal.aborted);
+  });
+  const timedOut = expect(call).rejects.toThrow(TimeoutError);
+  await clock.advance(100);
+  await timedOut;
+  expect(signals).toEqual([true]);
+});
+
+it("does not call fn when the clock or the signal throws, and leaves nothing", async () => {
+  const clock = new VirtualClock();
+  const { signal } = new AbortController();
+  signal.addEventListener = () => {
+    throw new Error("broken");
+  };
+  let called = false;
+  await expect(timeout(50, { clock }).run(() => (called = true), { signal })).rejects.toThrow("broken");
+  expect(clock.timers).toBe(0);
+  clock.setTimer = () => {
+    throw new Error("broken too");
+  };
+  await expect(timeout(50, { clock }).run(() => (called = true))).rejects.toThrow("broken too");
+  expect(called).toBe(false);
+});
+
+it("refuses a limit that is none", () => {
+  for (const bad of [0, -1, Number.NaN]) expect(() => timeout(bad)).toThrow(RangeError);
+  expect(() => timeout("5s" as unknown as number)).toThrow(TypeError);
+});
+
+it("answers once, with what came first, and leaves nothing, whatever comes when", () => {
+  const at = fc.integer({ min: 1, max: 6 });
+  const plans = fc.asyncProperty(at, at, at, fc.boolean(), async (limitMs, abortMs, workMs, fails) => {
+    const clock = new VirtualClock();
+    const call = new AbortController();
+    const policy = timeout(limitMs, { clock });
+    const work = Promise.withResolvers<string>();
+    const result = policy
+      .run(() => work.promise, { signal: call.signal })
+      .then(
+        (value) => value,
+        (error: unknown) => (error instanceof TimeoutError ? "limit" : error),
+      );
+    clock.setTimer(abortMs, { onTimer: () => call.abort("abort") });
+    clock.setTimer(workMs, { onTimer: () => (fails ? work.reject("work") : work.resolve("work")) });
+    await clock.advance(10);
+    await turn();
+    const first = Math.min(limitMs, abortMs, workMs);
+    // In one turn an abort is heard at once, before the limit, whose timer was set before that of the work.
+    const expected = abortMs === first ? "abort" : limitMs === first ? "limit" : "work";
+    expect(await result).toBe(expected);
+    const lateErrors = expected !== "work" && fails ? 1 : 0;
+    const timedOut = expected === "limit" ? 1 : 0;
+    expect(policy.stats()).toEqual({ running: 0, abandoned: 0, timedOut, lateErrors });
+    expect([clock.timers, getEventListeners(call.signal, "abort").length]).toEqual([0, 0]);
+  });
+  return fc.assert(plans, { numRuns: 300 });
+});
+
+function neverSettles(_signal: AbortSignal): Promise<void> {
+  return new Promise(() => {});
+}
