@@ -100,8 +100,9 @@ export class Limiter implements Policy {
   /**
    * Calls `fn` in a slot: at once if one is free, else when its turn comes. The slot is kept until what `fn` returned
    * has settled, also if the caller has long stopped waiting for it: a call that outlives its deadline is still a load
-   * on what is protected. `fn`'s signal aborts with the caller's and with `abort`. Functions that wait for nothing run
-   * one after the other as promise reactions do, with no timer between them.
+   * on what is protected. `fn`'s signal aborts with the caller's and with `abort`; where the caller gave none it
+   * outlives the call, so take back the listeners you add. Functions that wait for nothing run one after the other, as
+   * promise reactions do, with no timer between them.
    */
   run<T>(fn: Task<T>, options: WaitOptions = {}): Promise<T> {
     try {

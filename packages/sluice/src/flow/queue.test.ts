@@ -168,7 +168,7 @@ async function count(items: AsyncIterable<unknown>): Promise<number> {
 it("leaves no waiter and loses no item when iteration is broken off", async () => {
   const queue = new Queue<number>(3);
   for (const item of [1, 2, 3]) queue.offer(item);
-  for await (const item of queue) if (item === 2) break;
+  for await (const item of queue[Symbol.asyncIterator]()) if (item === 2) break;
   const failing = (async () => {
     for await (const item of queue) throw new Error(`no ${item}`);
   })();

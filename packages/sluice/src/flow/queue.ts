@@ -187,7 +187,7 @@ export class Queue<T> implements AsyncIterable<T> {
   }
 
   /** Takes item by item. Ends when the queue is closed and empty; throws the error if it fails. */
-  [Symbol.asyncIterator](): AsyncIterator<T, undefined> {
+  [Symbol.asyncIterator](): AsyncIterableIterator<T, undefined> {
     return new Items(this, (error) => error === this.#closedBy);
   }
 
@@ -231,7 +231,7 @@ export class Queue<T> implements AsyncIterable<T> {
 }
 
 /** Written by hand: an async generator takes half as long again, and its `return` waits for a `next` under way. */
-class Items<T> implements AsyncIterator<T, undefined> {
+class Items<T> implements AsyncIterableIterator<T, undefined> {
   readonly #queue: Queue<T>;
   readonly #isEnd: (error: unknown) => boolean;
   readonly #left = new AbortController();
@@ -249,6 +249,10 @@ class Items<T> implements AsyncIterator<T, undefined> {
   return(): Promise<IteratorReturnResult<undefined>> {
     this.#left.abort();
     return Promise.resolve({ done: true, value: undefined });
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
   }
 
   readonly #onEnd = (error: unknown): IteratorReturnResult<undefined> => {
