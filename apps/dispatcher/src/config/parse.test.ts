@@ -37,6 +37,14 @@ function faultsAfter(change: (draft: Draft) => void): string[] {
   return checkConfig(draft, forms).map((fault) => describeFault(fault));
 }
 
+function faultsOfRule(facts: object): string[] {
+  return faultsAfter((draft) => Object.assign(draft.rules[0] ?? {}, facts));
+}
+
+function faultsOfTemplate(channel: string, fields: object): string[] {
+  return faultsAfter((draft) => Object.assign(draft.templates, { other: { [channel]: fields } }));
+}
+
 it("fills in every default", () => {
   expect(parseConfig(good(), forms)).toMatchObject({
     users: [{ roles: ["dev"] }, { roles: [], repositories: [] }],
@@ -119,36 +127,35 @@ it("takes each bound itself, and nothing past it", () => {
   }
 });
 
-describe("a rule", () => {
-  const faultsOf = (rule: object): string[] => faultsAfter((draft) => Object.assign(draft.rules[0] ?? {}, rule));
+const NOBODY = "rules[0].to must reach somebody: nobody it names has an address for";
 
+describe("a rule", () => {
   it("names users, roles, channels and templates that exist", () => {
     const rule = { to: { users: ["eve"], roles: ["ops"] }, channels: ["email", "pigeon"], template: "fancy" };
-    expect(faultsOf(rule)).toEqual([
+    expect(faultsOfRule(rule)).toEqual([
       'rules[0].to.users[0] must be the id of a user, got "eve"',
       'rules[0].to.roles[0] must be a role that some user has, got "ops"',
       'rules[0].channels[1] must be a channel (email, webhook), got "pigeon"',
       'rules[0].template must be a template, got "fancy"',
     ]);
-    expect(faultsOf({ template: "constructor" })).toEqual(['rules[0].template must be a template, got "constructor"']);
+    expect(faultsOfRule({ template: "constructor" })).toEqual([
+      'rules[0].template must be a template, got "constructor"',
+    ]);
   });
 
   it("names somebody", () => {
-    expect(faultsOf({ to: {} })).toEqual(["rules[0].to must name users, roles or followersOf"]);
-    expect(faultsOf({ to: { users: [] } })).toEqual(["rules[0].to.users must have >= 1 elements, got []"]);
+    expect(faultsOfRule({ to: {} })).toEqual(["rules[0].to must name users, roles or followersOf"]);
+    expect(faultsOfRule({ to: { users: [] } })).toEqual(["rules[0].to.users must have >= 1 elements, got []"]);
   });
 
   it("can reach somebody", () => {
-    const nobody = (channel: string): string[] => [
-      `rules[0].to must reach somebody: nobody it names has an address for ${channel}`,
-    ];
-    expect(faultsOf({ to: { users: ["bob"] } })).toEqual(nobody("email"));
-    expect(faultsOf({ to: { followersOf: "repo" }, channels: ["webhook"] })).toEqual(nobody("webhook"));
-    expect(faultsOf({ to: { users: ["ada"] }, channels: ["webhook", "email"] })).toEqual([]);
+    expect(faultsOfRule({ to: { users: ["bob"] } })).toEqual([`${NOBODY} email`]);
+    expect(faultsOfRule({ to: { followersOf: "repo" }, channels: ["webhook"] })).toEqual([`${NOBODY} webhook`]);
+    expect(faultsOfRule({ to: { users: ["ada"] }, channels: ["webhook", "email"] })).toEqual([]);
   });
 
   it("names each channel once, and a template with fields for it", () => {
-    expect(faultsOf({ channels: ["email", "email"] })).toEqual([
+    expect(faultsOfRule({ channels: ["email", "email"] })).toEqual([
       'rules[0].channels must name each channel once, got ["email","email"]',
     ]);
     const faults = faultsAfter((draft) => {
@@ -158,7 +165,7 @@ describe("a rule", () => {
   });
 
   it("takes no paths with empty keys and no empty patterns", () => {
-    expect(faultsOf({ when: { data: { "a..b": ["x"] }, type: [""], source: [] } })).toEqual([
+    expect(faultsOfRule({ when: { data: { "a..b": ["x"] }, type: [""], source: [] } })).toEqual([
       "rules[0].when.source must have >= 1 elements, got []",
       'rules[0].when.type[0] must have >= 1 characters, got ""',
       'rules[0].when.data["a..b"] must have a key that must be keys with dots between, such as repository.full_name, got "a..b"',
@@ -167,27 +174,26 @@ describe("a rule", () => {
 });
 
 describe("a template", () => {
-  const faultsOf = (channel: string, fields: object): string[] =>
-    faultsAfter((draft) => Object.assign(draft.templates, { other: { [channel]: fields } }));
-
   it("has the fields of its channel and no others", () => {
-    expect(faultsOf("email", { subject: "x", body: "y" })).toEqual([
+    expect(faultsOfTemplate("email", { subject: "x", body: "y" })).toEqual([
       "templates.other.email.text is missing",
       "templates.other.email.body is not known; known are subject, text, html",
     ]);
-    expect(faultsOf("fax", { text: "x" })).toEqual(["templates.other.fax is no channel; known are email, webhook"]);
+    expect(faultsOfTemplate("fax", { text: "x" })).toEqual([
+      "templates.other.fax is no channel; known are email, webhook",
+    ]);
   });
 
   it("compiles", () => {
-    const faults = faultsOf("email", { subject: "{{ x | upcsae }}", text: "{% if x %}" });
+    const faults = faultsOfTemplate("email", { subject: "{{ x | upcsae }}", text: "{% if x %}" });
     expect(faults[0]).toMatch(/^templates\.other\.email\.subject must compile: undefined filter: upcsae/);
     expect(faults[1]).toMatch(/^templates\.other\.email\.text must compile: tag .* not closed/);
   });
 
   it("renders without data, so that no event is lost for want of a value", () => {
-    const [fault] = faultsOf("webhook", { body: '{ "n": {{ data.n }} }' });
+    const [fault] = faultsOfTemplate("webhook", { body: '{ "n": {{ data.n }} }' });
     expect(fault).toMatch(/^templates\.other\.webhook\.body must also stand an event without data: .* not JSON/);
-    expect(faultsOf("webhook", { body: '{ "n": {{ data.n | json }} }' })).toEqual([]);
+    expect(faultsOfTemplate("webhook", { body: '{ "n": {{ data.n | json }} }' })).toEqual([]);
   });
 });
 
@@ -259,7 +265,7 @@ it("takes any JSON in the place of any part without losing its composure", () =>
   const inPart = fc.property(part, fc.jsonValue(), (path, value) => {
     const draft = good();
     const [list, index] = path.split(".");
-    if (index === undefined) draft[path] = value;
+    if (index === undefined) (draft as Record<string, unknown>)[path] = value;
     else (draft[list as "users"] as unknown[])[Number(index)] = value;
     for (const { message } of checkConfig(draft, forms)) expect(message).toMatch(/^(must|is) /);
   });

@@ -7,7 +7,7 @@ const MAX = 10_000;
 const good = { specversion: "1.0", id: "1", source: "/s", type: "a.b" };
 
 function parse(facts: Readonly<Record<string, Json | undefined>>): ReturnType<typeof parseEvent> {
-  return parseEvent({ ...good, ...facts } as Json, MAX);
+  return parseEvent({ ...good, ...facts }, MAX);
 }
 
 /** Where and why, of an event that is refused. */
@@ -98,8 +98,11 @@ it.each([
   expect(refusal({ time })[0]).toMatch("#/time must be a time as in RFC 3339");
 });
 
+function encode(text: string | Uint8Array): string {
+  return Buffer.from(text as string).toString("base64");
+}
+
 it("reads data in base64 as JSON", () => {
-  const encode = (text: string | Uint8Array): string => Buffer.from(text as string).toString("base64");
   expect(parse({ data_base64: encode('{"a":"ä"}') })).toMatchObject({ event: { data: { a: "ä" } } });
   expect(parse({ data_base64: encode("null") })).toMatchObject({ event: { data: null } });
   expect(refusal({ data_base64: encode("{") })[0]).toMatch("#/data_base64 must be JSON: ");

@@ -52,7 +52,7 @@ it("survives any depth that a body has room for", () => {
 it("finds numbers that no other JSON could say", () => {
   const parsed = parseJson(Buffer.from('{"a":[1,1e999],"b":-1e999}'));
   expect("value" in parsed && faultOf(parsed.value)).toEqual({ path: ["b"], detail: "must be a number below 1.8e308" });
-  expect(faultOf([1e308, -1e308, 1e-400, 2 ** 53])).toBeUndefined();
+  expect(faultOf([1e308, -1e308, 2 ** 53])).toBeUndefined();
 });
 
 it("finds nothing wrong with whatever survives being written and read", () => {

@@ -13,8 +13,11 @@ class Sink implements EventSink {
 
   accept(events: readonly Event[]): Promise<Accepted[]> {
     this.batches.push(events.map(({ id }) => id));
-    const outcomes = events.map(({ id }): Accepted => ({ outcome: this.#known.has(id) ? "duplicate" : "accepted" }));
-    for (const { id } of events) this.#known.add(id);
+    const outcomes = events.map(({ id }): Accepted => {
+      if (this.#known.has(id)) return { outcome: "duplicate" };
+      this.#known.add(id);
+      return { outcome: "accepted" };
+    });
     return Promise.resolve(outcomes);
   }
 }

@@ -116,9 +116,6 @@ it("costs the candidates of an event, not all rules", () => {
 });
 
 it("plans what a naive reading of the rules plans", () => {
-  const some = <T>(...values: T[]): fc.Arbitrary<T[]> => fc.subarray(values);
-  const least = <T>(...values: T[]): fc.Arbitrary<T[]> => fc.subarray(values, { minLength: 1 });
-  const maybe = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(value, { nil: undefined });
   const users = fc
     .array(
       fc.record({
@@ -164,6 +161,18 @@ it("plans what a naive reading of the rules plans", () => {
   fc.assert(agree, { numRuns: 2_000 });
 });
 
+function some<T>(...values: T[]): fc.Arbitrary<T[]> {
+  return fc.subarray(values);
+}
+
+function least<T>(...values: T[]): fc.Arbitrary<T[]> {
+  return fc.subarray(values, { minLength: 1 });
+}
+
+function maybe<T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> {
+  return fc.option(value, { nil: undefined });
+}
+
 function byName(a: Planned, b: Planned): number {
   return JSON.stringify(a) < JSON.stringify(b) ? -1 : 1;
 }
@@ -174,8 +183,6 @@ function naivePlan(happened: Event, users: readonly User[], rules: readonly Rule
     String(
       path.split(".").reduce<unknown>((value, key) => (value as Record<string, unknown> | null)?.[key], happened.data),
     );
-  const like = (patterns: readonly string[] | undefined, value: string): boolean =>
-    patterns === undefined || patterns.some((each) => new RegExp(`^${each.replaceAll("*", ".*")}$`).test(value));
   const matches = ({ when }: Rule): boolean =>
     like(when.type, happened.type) &&
     like(when.source, happened.source) &&
@@ -193,4 +200,8 @@ function naivePlan(happened: Event, users: readonly User[], rules: readonly Rule
       return [{ user: person.id, channel: form.name, rule: name, template, overLimit }];
     }),
   );
+}
+
+function like(patterns: readonly string[] | undefined, value: string): boolean {
+  return patterns === undefined || patterns.some((each) => new RegExp(`^${each.replaceAll("*", ".*")}$`).test(value));
 }

@@ -27,6 +27,10 @@ function text(source: string, data: Json = {}): string | undefined {
   return render("email", { subject: "", text: source }, data)["text"];
 }
 
+function asHtml(source: string, data: Json): string | undefined {
+  return render("email", { subject: "", text: "", html: source }, data)["html"];
+}
+
 function faultOf(source: string): string | undefined {
   return compileTemplates({ t: { email: { subject: "", text: source } } }, forms).faults[0]?.message;
 }
@@ -73,8 +77,7 @@ describe("what comes from outside", () => {
   });
 
   it("is escaped in whatever way it is put out", () => {
-    const html = (source: string): string | undefined =>
-      render("email", { subject: "", text: "", html: source }, { x: "<b>", list: ["<i>"], o: { "<u>": 1 } })["html"];
+    const data = { x: "<b>", list: ["<i>"], o: { "<u>": 1 } };
     for (const source of [
       "{{ data.x }}",
       "{% echo data.x %}",
@@ -87,8 +90,8 @@ describe("what comes from outside", () => {
       "{{ data.x | json }}",
       '{{ data.list | join: ", " }}',
     ]) {
-      expect(html(source)).toMatch(/&#60;[biu]&#62;/);
-      expect(html(source)).not.toMatch(/[<>]/);
+      expect(asHtml(source, data)).toMatch(/&#60;[biu]&#62;/);
+      expect(asHtml(source, data)).not.toMatch(/[<>]/);
     }
   });
 
@@ -98,7 +101,7 @@ describe("what comes from outside", () => {
     const { renderer } = compileTemplates({ t: { email: fields, webhook: { body } } }, forms);
     const code = fc.oneof(
       fc.nat(0xffff),
-      fc.constantFrom(..."\r\n\0\"'<>&{}%\\\u2028\ud800").map((c) => c.charCodeAt(0)),
+      fc.constantFrom(...Array.from("\r\n\0\"'<>&{}%\\\u2028\ud800", (c) => c.charCodeAt(0))),
     );
     const anyText = fc.array(code, { maxLength: 20 }).map((codes) => String.fromCharCode(...codes));
     const harmless = fc.property(anyText, (x) => {
@@ -173,9 +176,15 @@ it("compiles what is good though something else is not", () => {
 });
 
 it("says which field of which template failed, and why", () => {
-  const attempt = (): unknown => render("webhook", { body: "{{ data.x }}" }, { x: "no" });
-  expect(attempt).toThrow(RenderError);
-  expect(attempt).toThrow(/^template t, webhook\.body: the result is not JSON: /);
+  expect(() => render("webhook", { body: "{{ data.x }}" }, { x: "no" })).toThrow(
+    expect.objectContaining({
+      code: "RENDER_FAILED",
+      template: "t",
+      channel: "webhook",
+      field: "body",
+      message: expect.stringMatching(/^template t, webhook\.body: the result is not JSON: /) as string,
+    }),
+  );
   const { renderer } = compileTemplates({}, forms);
   expect(() => renderer.render({ ...PLANNED, template: "gone" }, EVENT, USER)).toThrow(
     "template gone, email.*: there is no such template",
