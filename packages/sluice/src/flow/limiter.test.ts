@@ -211,7 +211,7 @@ it("C035: 50 000 calls that return at once overflow no stack", async () => {
   gate.resolve();
   await limit.drain();
   expect([done, limit.stats().completed]).toEqual([50_000, 50_001]);
-});
+}, 10_000);
 
 it("C036: 200 000 calls that wait are run within the limit for a test, which a line of quadratic cost is not", async () => {
   const limit = new Limiter(8);

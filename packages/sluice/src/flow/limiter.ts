@@ -53,7 +53,7 @@ export class Limiter implements Policy {
   readonly name: string | undefined;
   readonly #whenFull: "reject" | "wait";
   readonly #clock: Clock;
-  readonly #line = new WaitList<void>();
+  readonly #line = new WaitList<Call, Call>();
   readonly #drains = new WaitList<void>();
   readonly #stop = new AbortController();
   #running = 0;
@@ -111,14 +111,14 @@ export class Limiter implements Policy {
       if (this.#closed) throw this.#refuse(new ClosedError("limiter"));
       if (this.#running < this.concurrency) {
         this.#running += 1; // overtakes nobody (I2)
-        return this.#call(fn, signal);
+        return this.#start({ fn, signal }) as Promise<T>;
       }
       if (options.timeoutMs === 0) throw new TimeoutError(0);
       if (this.#whenFull === "reject" && this.waiting >= this.capacity) {
         throw this.#refuse(new QueueFullError(this.capacity));
       }
       // A reaction made here runs in the async context of whoever calls, and keeps less than a suspended function would.
-      return this.#line.wait(options, this.#clock).then(() => this.#call(fn, signal));
+      return this.#line.wait(options, this.#clock, { fn, signal }).then(this.#start) as Promise<T>;
     } catch (error) {
       return Promise.reject(error);
     }
@@ -155,8 +155,8 @@ export class Limiter implements Policy {
     this.#line.rejectAll(this.#stop.signal.reason);
   }
 
-  /** The slot is taken already. */
-  async #call<T>(fn: Task<T>, signal: AbortSignal | undefined): Promise<T> {
+  // The slot is taken already. One function for all: a closure in each call that waits takes 112 B instead of 40.
+  readonly #start = async ({ fn, signal }: Call): Promise<unknown> => {
     const stop = this.#stop.signal;
     let either: EitherSignal | undefined;
     try {
@@ -168,13 +168,13 @@ export class Limiter implements Policy {
       this.#giveBack();
       either?.release();
     }
-  }
+  };
 
   #giveBack(): void {
     this.#completed += 1;
     const next = this.#line.shift();
     if (next === undefined) this.#running -= 1;
-    else next.grant(); // handed over, never through #running: nobody can slip in (I3)
+    else next.grant(next.brought); // handed over, never through #running: nobody can slip in (I3)
     if (this.#running > 0) return;
     for (let wait = this.#drains.shift(); wait !== undefined; wait = this.#drains.shift()) wait.grant();
   }
@@ -183,6 +183,11 @@ export class Limiter implements Policy {
     this.#rejected += 1;
     return error;
   }
+}
+
+interface Call {
+  readonly fn: Task<unknown>;
+  readonly signal: AbortSignal | undefined;
 }
 
 /** A `Limiter` as one function. */
