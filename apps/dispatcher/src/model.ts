@@ -82,6 +82,8 @@ export interface HistoryEntry {
   readonly detail?: string | undefined;
 }
 
+export type NotificationSummary = Omit<NotificationHistory, "event" | "entries">;
+
 export interface NotificationHistory {
   /** Also its Message-ID's local part, and its webhook-id. */
   readonly id: string;

@@ -32,7 +32,7 @@ export function describeFault({ path, message, line }: Fault, file?: string): st
 }
 
 /** `rules[3].to.roles[0]`. */
-export function pathText(path: FaultPath): string {
+function pathText(path: FaultPath): string {
   const parts = path.map((key) => {
     if (typeof key === "number") return `[${key}]`;
     return /^[\w-]+$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;

@@ -3,7 +3,7 @@
  * the writer (WAL).
  */
 import { DatabaseSync } from "node:sqlite";
-import type { Event, HistoryEntry, NotificationHistory, NotificationStatus } from "../model.ts";
+import type { Event, HistoryEntry, NotificationHistory, NotificationStatus, NotificationSummary } from "../model.ts";
 import type { DeadFilter } from "./calls.ts";
 import { DEAD_WHERE, deadParameters } from "./upkeep.ts";
 
@@ -84,6 +84,12 @@ export class Reader {
     };
   }
 
+  /** The notifications of an event, in the order in which they were planned: the first `max`. */
+  ofEvent(source: string, id: string, max: number): NotificationSummary[] {
+    const rows = this.#statements.ofEvent.all(source, id, max) as unknown as SummaryRow[];
+    return rows.map((row) => Object.assign(row, { reason: row.reason ?? undefined }));
+  }
+
   standing(): Standing {
     const { waiting } = this.#statements.waiting.get() as unknown as { waiting: number };
     const notifications = new Map<string, Map<NotificationStatus, number>>();
@@ -141,6 +147,10 @@ interface HistoryRow {
   readonly reason: string | null;
 }
 
+interface SummaryRow extends Omit<NotificationSummary, "reason"> {
+  readonly reason: string | null;
+}
+
 interface StepRow {
   readonly at: number;
   readonly kind: HistoryEntry["kind"];
@@ -179,6 +189,9 @@ function prepareReads(db: DatabaseSync) {
       SELECT notifications.n, event_id AS eventId, source, type, accepted_at AS acceptedAt, matched_at AS matchedAt,
         user, channel, rule, status, reason
       FROM notifications JOIN events ON events.n = notifications.event WHERE id = ?`),
+    ofEvent: db.prepare(`
+      SELECT id, user, channel, rule, status, reason FROM notifications
+      WHERE event = (SELECT n FROM events WHERE source = ? AND event_id = ?) ORDER BY n LIMIT ?`),
     steps: db.prepare(`
       SELECT at, kind, attempt, until, duration_ms AS durationMs, detail
       FROM steps WHERE notification = ? ORDER BY seq`),
