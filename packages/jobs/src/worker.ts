@@ -134,7 +134,8 @@ export class Worker<P extends Json = Json> implements AsyncDisposable {
 
   /** At the end of this turn: those that end together save their outcomes first, and are replaced by one claim. */
   #queueLook(): void {
-    if (this.#isQueued || this.#isLooking || !this.#mayHaveMore) return;
+    // Without the last, a worker that is full would look again and again in microtasks, and nothing else would run.
+    if (this.#isQueued || this.#isLooking || !this.#mayHaveMore || this.#free() <= 0) return;
     this.#isQueued = true;
     queueMicrotask(() => {
       this.#isQueued = false;
