@@ -75,7 +75,7 @@ async function webhook(): Promise<ChannelHarness & AsyncDisposable> {
 async function sink(): Promise<ChannelHarness & AsyncDisposable> {
   const provider = new Provider({ subject: "A subject", text: "Some text" });
   const channel = sinkChannel("email", {
-    answer: ({ id, user: { id: to }, content }): Receipt | Promise<Receipt> => {
+    answer: async ({ id, user: { id: to }, content }): Promise<Receipt> => {
       provider.receive(Promise.resolve({ id, to, content }));
       switch (provider.behaviour) {
         case "take":

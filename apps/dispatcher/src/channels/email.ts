@@ -103,7 +103,6 @@ class SmtpChannel implements EmailChannel {
         messageId: `<${id}@${this.#sender.slice(this.#sender.lastIndexOf("@") + 1)}>`,
         from: this.#from,
         to: { name: "", address },
-        envelope: { from: this.#sender, to: [address] },
         headers: { "Auto-Submitted": "auto-generated" }, // RFC 3834: nobody's absence notice answers it
         xMailer: false,
         subject,

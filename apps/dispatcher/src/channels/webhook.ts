@@ -50,7 +50,6 @@ class HttpChannel implements Channel {
     const resolve = this.#guarded ? guardedLookup(lookup) : lookup;
     this.#agent = new Agent({
       connections: checkInteger("maxConnections", maxConnections, 1),
-      pipelining: 1,
       allowH2: false,
       headersTimeout: checkInteger("timeoutMs", timeoutMs, 1),
       bodyTimeout: timeoutMs,

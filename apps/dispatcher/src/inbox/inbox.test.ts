@@ -149,7 +149,11 @@ it("names option, rule and value of a bad option", async () => {
 it("starts neither server when one of its ports is taken", async () => {
   const inbox = await open();
   const taken = Number(new URL(inbox.webhookBase).port);
-  await expect(startInbox({ httpPort: taken })).rejects.toMatchObject({ code: "EADDRINUSE" });
+  const before = await startInbox();
+  const smtpPort = Number(new URL(before.smtpUrl).port);
+  await before.close();
+  await expect(startInbox({ smtpPort, httpPort: taken })).rejects.toMatchObject({ code: "EADDRINUSE" });
+  expect((await open({ smtpPort })).smtpUrl).toBe(before.smtpUrl);
   await expect(startInbox({ smtpPort: taken })).rejects.toMatchObject({ code: "EADDRINUSE" });
 });
 

@@ -72,7 +72,10 @@ class InProcessChannel implements SinkChannel {
 async function unless<T>(promise: Promise<T>, signals: readonly AbortSignal[]): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const watches = signals.map((signal) => [signal, () => reject(signal.reason)] as const);
-  for (const [signal, onAbort] of watches) signal.addEventListener("abort", onAbort);
+  for (const [signal, onAbort] of watches) {
+    if (signal.aborted) onAbort(); // by the provider itself, while it was called
+    signal.addEventListener("abort", onAbort);
+  }
   try {
     return await Promise.race([promise, aborted]);
   } finally {
