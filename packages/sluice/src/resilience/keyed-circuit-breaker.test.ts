@@ -1,0 +1,157 @@
+import * as fc from "fast-check";
+import { expect, it } from "vitest";
+import { CircuitOpenError } from "../errors.ts";
+import { VirtualClock } from "../testing/virtual-clock.ts";
+import type { CircuitBreaker } from "./circuit-breaker.ts";
+import { KeyedCircuitBreaker, type KeyedCircuitBreakerOptions } from "./keyed-circuit-breaker.ts";
+
+const down = new Error("down");
+
+function make(options: KeyedCircuitBreakerOptions = {}): { clock: VirtualClock; keyed: KeyedCircuitBreaker } {
+  const clock = new VirtualClock();
+  return { clock, keyed: new KeyedCircuitBreaker({ failures: 1, cooldownMs: 1_000, clock, ...options }) };
+}
+
+async function trip(keyed: KeyedCircuitBreaker, key: string): Promise<void> {
+  await keyed.run(key, () => Promise.reject(down)).catch(() => {});
+}
+
+it("lets one provider fail without turning calls to another away", async () => {
+  const { keyed } = make();
+  await trip(keyed, "mail");
+  await expect(keyed.run("mail", () => 1)).rejects.toThrow(CircuitOpenError);
+  expect(await keyed.run("push", () => 1)).toBe(1);
+  expect([keyed.for("mail").state, keyed.for("push").state]).toEqual(["open", "closed"]);
+  expect(keyed.stats()).toEqual({ keys: 2, tripped: 1, evicted: 0 });
+});
+
+it("gives the same breaker for the same key", () => {
+  const { keyed } = make();
+  expect(keyed.for("a")).toBe(keyed.for("a"));
+  expect(keyed.for("b")).not.toBe(keyed.for("a"));
+});
+
+it("forgets the closed breaker that has not been used for longest", async () => {
+  const { keyed } = make({ maxKeys: 3 });
+  const [a, b, c] = ["a", "b", "c"].map((key) => keyed.for(key));
+  await keyed.run("a", () => {});
+  keyed.for("d");
+  expect(keyed.stats()).toEqual({ keys: 3, tripped: 0, evicted: 1 });
+  expect([keyed.for("a") === a, keyed.for("c") === c]).toEqual([true, true]);
+  expect(keyed.for("b")).not.toBe(b);
+});
+
+it("forgets none with calls under way while there is an idle one", async () => {
+  const { keyed } = make({ maxKeys: 2 });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const call = keyed.run("busy", () => promise);
+  const busy = keyed.for("busy");
+  keyed.for("idle");
+  keyed.for("new");
+  expect([keyed.for("busy") === busy, keyed.stats().evicted]).toEqual([true, 1]);
+  resolve();
+  await call;
+});
+
+it("keeps open breakers through a flood of other keys, and half-open ones", async () => {
+  const { clock, keyed } = make({ maxKeys: 10 });
+  await trip(keyed, "mail");
+  for (let user = 0; user < 1_000; user += 1) await keyed.run(`origin-${user}`, () => {});
+  await expect(keyed.run("mail", () => 1)).rejects.toThrow(CircuitOpenError);
+  await clock.advance(1_000);
+  for (let user = 0; user < 1_000; user += 1) await keyed.run(`origin-${user}`, () => {});
+  expect(keyed.for("mail").state).toBe("half-open");
+  expect(keyed.stats()).toMatchObject({ keys: 10, tripped: 1 });
+});
+
+it("stays within maxKeys if all are open, and forgets the one that opened first", async () => {
+  const { clock, keyed } = make({ maxKeys: 2 });
+  await trip(keyed, "first");
+  await clock.advance(1_000);
+  await trip(keyed, "second");
+  await trip(keyed, "first"); // its trial failed: it has opened anew
+  await trip(keyed, "third");
+  expect(["first", "third"].map((key) => keyed.for(key).state)).toEqual(["open", "open"]);
+  expect(keyed.stats()).toEqual({ keys: 2, tripped: 2, evicted: 1 });
+  expect(keyed.for("second").state).toBe("closed");
+});
+
+it("tells changes with their key, and none of a breaker that it has forgotten", async () => {
+  const changes: string[] = [];
+  const { clock, keyed } = make({
+    maxKeys: 1,
+    onStateChange: ({ key, from, to }) => changes.push(`${key}: ${from} > ${to}`),
+  });
+  const { promise, reject } = Promise.withResolvers<void>();
+  const late = expect(keyed.run("a", () => promise)).rejects.toBe(down);
+  await trip(keyed, "b");
+  await clock.advance(1_000);
+  await keyed.run("b", () => {});
+  reject(down);
+  await late;
+  expect(changes).toEqual(["b: closed > open", "b: open > half-open", "b: half-open > closed"]);
+  expect(keyed.stats()).toEqual({ keys: 1, tripped: 0, evicted: 1 });
+});
+
+it("refuses bad options when it is made, and rejects for what is no key", async () => {
+  for (const bad of [{ maxKeys: 0 }, { failures: 0 }, { cooldownMs: -1 }])
+    expect(() => new KeyedCircuitBreaker(bad)).toThrow(RangeError);
+  await expect(make().keyed.run(7 as unknown as string, () => 1)).rejects.toThrow(TypeError);
+});
+
+it("remembers and forgets as it says under any plan of calls and pauses", () => {
+  const call = fc.record({
+    key: fc.constantFrom("a", "b", "c", "d", "e"),
+    verb: fc.constantFrom("succeed", "fail", "hang"),
+  });
+  const step = fc.oneof({ weight: 5, arbitrary: call }, { weight: 1, arbitrary: fc.constant("pause" as const) });
+  const plans = fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.array(step, { maxLength: 40 }), play);
+  return fc.assert(plans, { numRuns: 500 });
+});
+
+interface Entry {
+  readonly key: string;
+  readonly breaker: CircuitBreaker;
+  usedAt: number;
+  openedAt: number;
+  opened: number;
+}
+
+async function play(
+  maxKeys: number,
+  plan: readonly ("pause" | { readonly key: string; readonly verb: string })[],
+): Promise<void> {
+  const { clock, keyed } = make({ maxKeys, maxTrialMs: 100 });
+  let entries: Entry[] = [];
+  for (const [now, step] of plan.entries()) {
+    if (step === "pause") {
+      await clock.advance(500);
+      continue;
+    }
+    const { key, verb } = step;
+    const known = entries.find((entry) => entry.key === key);
+    if (known === undefined && entries.length === maxKeys)
+      entries = entries.filter((entry) => entry !== victim(entries));
+    const breaker = keyed.for(key);
+    if (known === undefined) entries.push({ key, breaker, usedAt: now, openedAt: Number.NaN, opened: 0 });
+    else expect(breaker).toBe(known.breaker);
+    if (verb === "hang") void keyed.run(key, () => new Promise(() => {})).catch(() => {});
+    else await keyed.run(key, () => (verb === "fail" ? Promise.reject(down) : 1)).catch(() => {});
+    const entry = entries.find((each) => each.breaker === breaker);
+    if (entry !== undefined) {
+      const { opened } = breaker.stats();
+      if (opened > entry.opened) entry.openedAt = now;
+      entry.opened = opened;
+      entry.usedAt = now;
+    }
+    const tripped = entries.filter((each) => each.breaker.state !== "closed").length;
+    expect(keyed.stats()).toMatchObject({ keys: entries.length, tripped });
+  }
+}
+
+/** Who must go for a newcomer. */
+function victim(entries: readonly Entry[]): Entry | undefined {
+  const closed = entries.filter(({ breaker }) => breaker.state === "closed").toSorted((a, b) => a.usedAt - b.usedAt);
+  const [firstOpened] = entries.toSorted((a, b) => a.openedAt - b.openedAt);
+  return closed.find(({ breaker }) => breaker.running === 0) ?? closed[0] ?? firstOpened;
+}
