@@ -15,6 +15,7 @@ import type { User } from "../model.ts";
 import { type Renderer, RenderError } from "../rules/render.ts";
 import type { Outcome } from "../storage/calls.ts";
 import type { Reader, StoredNotification } from "../storage/reader.ts";
+import { roundOf } from "../storage/queues.ts";
 import { AttemptError } from "./attempt-error.ts";
 import type { EventCache } from "./event-cache.ts";
 import type { Delivery, Journal } from "./journal.ts";
@@ -28,7 +29,7 @@ export interface DelivererOptions {
   readonly events: EventCache;
   readonly journal: Journal;
   /** By provider; shared by all channels. */
-  readonly breakers: KeyedCircuitBreaker<string>;
+  readonly breakers: KeyedCircuitBreaker;
   readonly clock: Clock;
   readonly random: () => number;
 }
@@ -57,7 +58,7 @@ export class Deliverer {
   async deliver(job: ClaimedJob, signal: AbortSignal): Promise<void> {
     const { channel, users, reader, journal, breakers } = this.#options;
     const claim = { id: job.id, token: job.token };
-    const delivery: Delivery = { claim, notification: Number(job.payload), channel: channel.name };
+    const delivery: Delivery = { claim, ...roundOf(job.payload), channel: channel.name };
     const stored = reader.notification(delivery.notification);
     const user = stored === undefined ? undefined : users.get(stored.user);
     const address = user === undefined ? undefined : channel.addressOf(user);
@@ -111,7 +112,7 @@ export class Deliverer {
   #retryInMs(error: unknown, failures: number): number | undefined {
     const { limits, random } = this.#options;
     if (failures > limits.retries) return undefined;
-    const ownMs = backoffMs(failures, { baseMs: limits.retryBaseMs, maxMs: limits.retryMaxMs, random });
+    const ownMs = backoffMs(failures, { baseMs: limits.retryBaseMs, maxMs: limits.retryMaxMs }, random);
     return Math.max(ownMs, (error instanceof SendError && error.retryAfterMs) || 0);
   }
 

@@ -6,22 +6,22 @@ import type { Claim } from "@sluice/jobs";
 import type { SqliteStore } from "@sluice/jobs/sqlite";
 import type { Config } from "../config/config.ts";
 import { IntakeFullError, type Accepted, type Event, type EventSink, type Planned } from "../model.ts";
-import type { BeginAnswer, Change, DeadFilter, Outcome, Refused } from "../storage/calls.ts";
+import type { Attempting, BeginAnswer, Change, DeadFilter, Outcome, Refused } from "../storage/calls.ts";
 import { publicId } from "../storage/public-id.ts";
+import type { Round } from "../storage/queues.ts";
 import { call } from "../storage/store.ts";
 import { RunCounts } from "./run-counts.ts";
 
 /** One claimed job of a notification, and the channel it is counted under. */
-export interface Delivery {
+export interface Delivery extends Round {
   readonly claim: Claim;
-  readonly notification: number;
   readonly channel: string;
 }
 
 const RETRY_INTAKE_MS = 1_000;
 
 export class Journal implements EventSink {
-  readonly counts = new RunCounts();
+  readonly counts: RunCounts = new RunCounts();
   readonly #store: SqliteStore;
   readonly #config: Pick<Config, "limits" | "intake">;
   /** Tells this run's changes from those of others on the same file. */
@@ -72,6 +72,7 @@ export class Journal implements EventSink {
   async finish(delivery: Delivery, outcome: Outcome): Promise<Change | Refused> {
     const { deadlineMs } = this.#config.limits;
     const answer = await call(this.#store, "finish", { ...this.#attempting(delivery), outcome, deadlineMs });
+    if (outcome.kind === "interrupted" && answer.kind === "changed") this.counts.interrupted += 1;
     return this.#counted(delivery.channel, answer);
   }
 
@@ -86,8 +87,8 @@ export class Journal implements EventSink {
   }
 
   /** The notification's job has been put aside by the store. */
-  bury(notification: number, reason: string): Promise<boolean> {
-    return call(this.#store, "bury", { run: this.#run, notification, reason });
+  bury({ notification, round }: Round, reason: string): Promise<boolean> {
+    return call(this.#store, "bury", { run: this.#run, notification, round, reason });
   }
 
   redrive(filter: DeadFilter, max: number): Promise<number> {
@@ -98,8 +99,8 @@ export class Journal implements EventSink {
     return call(this.#store, "prune", { before, max });
   }
 
-  #attempting({ claim, notification }: Delivery): { run: number; claim: Claim; notification: number } {
-    return { run: this.#run, claim, notification };
+  #attempting({ claim, notification, round }: Delivery): Attempting {
+    return { run: this.#run, claim, notification, round };
   }
 
   #counted<T extends Change | Refused>(channel: string, answer: T): T {

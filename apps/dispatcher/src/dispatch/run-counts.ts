@@ -19,6 +19,8 @@ export class RunCounts {
   retried = 0;
   /** Calls that came after their claim was lost, and changed nothing. */
   refused = 0;
+  /** Attempts that a stop has broken off. */
+  interrupted = 0;
   /** How many events no rule could be applied to. */
   failedEvents = 0;
   readonly #resting = new Map<string, number>();

@@ -15,8 +15,8 @@ import type { JobsInTransaction } from "@sluice/jobs/sqlite";
 import type { DatabaseSync } from "node:sqlite";
 import type { HistoryEntry } from "../model.ts";
 import { prepareBuckets } from "./buckets.ts";
-import type { Change, FinishInput, Outcome, Procedures, Refused } from "./calls.ts";
-import { prepareRows, type Move, type NotificationRow } from "./rows.ts";
+import type { Attempting, Change, FinishInput, Outcome, Procedures, Refused } from "./calls.ts";
+import { hasEnded, prepareRows, type Move, type NotificationRow } from "./rows.ts";
 
 const REFUSED: Refused = { kind: "refused" };
 
@@ -24,11 +24,11 @@ export function prepareAttempts(db: DatabaseSync): Pick<Procedures, "begin" | "f
   const rows = prepareRows(db);
   const buckets = prepareBuckets(db);
 
-  /** The row, if this claim may change it. A job whose notification has ended or is gone is done with. */
-  const open = (n: number, claim: Claim, jobs: JobsInTransaction): NotificationRow | undefined => {
+  /** The row, if this job may move it. A job whose notification has ended, is gone or is redriven is done with. */
+  const open = ({ claim, notification, round }: Attempting, jobs: JobsInTransaction): NotificationRow | undefined => {
     if (!jobs.holds(claim)) return undefined;
-    const row = rows.get(n);
-    if (row !== undefined && !["delivered", "dropped", "dead"].includes(row.status)) return row;
+    const row = rows.get(notification);
+    if (row !== undefined && row.round === round && !hasEnded(row)) return row;
     jobs.settle([complete(claim)]);
     return undefined;
   };
@@ -40,9 +40,10 @@ export function prepareAttempts(db: DatabaseSync): Pick<Procedures, "begin" | "f
   };
 
   return {
-    begin({ run, claim, notification, perUser, deadlineMs }, jobs) {
+    begin(input, jobs) {
+      const { run, claim, perUser, deadlineMs } = input;
       const { now } = jobs;
-      const row = open(notification, claim, jobs);
+      const row = open(input, jobs);
       if (row === undefined) return REFUSED;
       const before = lostOutcome(row, now);
       const late = pastDeadline(row, now, deadlineMs);
@@ -67,20 +68,21 @@ export function prepareAttempts(db: DatabaseSync): Pick<Procedures, "begin" | "f
     },
 
     finish(input, jobs) {
-      const row = open(input.notification, input.claim, jobs);
+      const row = open(input, jobs);
       if (row === undefined) return REFUSED;
       const { settlement, move } = outcomeOf(row, input, jobs.now);
       return settle(row, jobs, settlement, move);
     },
 
-    turnAway({ run, claim, notification, delayMs, provider, deadlineMs }, jobs) {
+    turnAway(input, jobs) {
+      const { run, claim, delayMs, provider, deadlineMs } = input;
       const { now } = jobs;
-      const row = open(notification, claim, jobs);
+      const row = open(input, jobs);
       if (row === undefined) return REFUSED;
       const before = lostOutcome(row, now);
       const late = pastDeadline(row, now, deadlineMs);
       if (late !== undefined) return settle(row, jobs, complete(claim), ended(run, "dead", late, now, before));
-      const until = now + delayMs;
+      const until = now + Math.ceil(delayMs);
       const turnedAway = row.turned_away + 1;
       const times = turnedAway === 1 ? "" : `, turned away ${turnedAway} times`;
       const reason = `${provider} fails too often and is given a rest${times}`;
@@ -88,11 +90,12 @@ export function prepareAttempts(db: DatabaseSync): Pick<Procedures, "begin" | "f
       const steps: Move["steps"] = [...before, { at: now, kind: "deferred", until, detail: reason }];
       const replacesLast = turnedAway > 1;
       const move: Move = { run, status: "deferred", reason, deferred: { by: "breaker", until }, turnedAway, steps };
-      return settle(row, jobs, { ...claim, kind: "snooze", delayMs, reason }, { ...move, replacesLast });
+      return settle(row, jobs, { ...claim, kind: "snooze", delayMs: until - now, reason }, { ...move, replacesLast });
     },
 
-    close({ run, claim, notification, to, reason }, jobs) {
-      const row = open(notification, claim, jobs);
+    close(input, jobs) {
+      const { run, claim, to, reason } = input;
+      const row = open(input, jobs);
       if (row === undefined) return REFUSED;
       const move = ended(run, to, reason, jobs.now, lostOutcome(row, jobs.now));
       return settle(row, jobs, complete(claim), move);
@@ -144,7 +147,7 @@ function verdictOn(
 ): { readonly until: number } | { readonly until?: undefined; readonly reason: string } {
   if (permanent) return { reason: error };
   if (retryInMs === undefined) return { reason: `failed ${failures} times, at last with: ${error}` };
-  const until = now + retryInMs;
+  const until = now + Math.ceil(retryInMs);
   if (until < (row.first_attempt_at ?? now) + deadlineMs) return { until };
   return { reason: `the next attempt would come after the deadline; the last one ended with: ${error}` };
 }

@@ -2,6 +2,7 @@
 import type { Claim } from "@sluice/jobs";
 import type { JobsInTransaction } from "@sluice/jobs/sqlite";
 import type { NotificationStatus } from "../model.ts";
+import type { Round } from "./queues.ts";
 
 /** Every procedure by name. */
 export interface Calls {
@@ -81,10 +82,9 @@ export interface Change {
 }
 
 /** What every call about one attempt at a notification names. */
-export interface Attempting {
+export interface Attempting extends Round {
   readonly run: number;
   readonly claim: Claim;
-  readonly notification: number;
 }
 
 export interface BeginInput extends Attempting {
@@ -132,9 +132,8 @@ export interface CloseInput extends Attempting {
   readonly reason: string;
 }
 
-export interface BuryInput {
+export interface BuryInput extends Round {
   readonly run: number;
-  readonly notification: number;
   readonly reason: string;
 }
 

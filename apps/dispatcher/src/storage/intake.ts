@@ -1,7 +1,7 @@
 /** Procedures on events: each is accepted once, expanded once, and counted as waiting in between. */
 import type { DatabaseSync } from "node:sqlite";
 import type { AcceptedEvent, Procedures } from "./calls.ts";
-import { EXPAND_QUEUE, MAX_JOB_ATTEMPTS, channelQueue } from "./queues.ts";
+import { expandJob, notificationJob } from "./queues.ts";
 
 export function prepareIntake(db: DatabaseSync): Pick<Procedures, "accept" | "expand" | "abandon"> {
   const waiting = db.prepare("SELECT waiting FROM intake");
@@ -35,7 +35,7 @@ export function prepareIntake(db: DatabaseSync): Pick<Procedures, "accept" | "ex
       });
       if (rows.length === 0) return isNew;
       wait.run(rows.length);
-      jobs.add(rows.map((payload) => ({ queue: EXPAND_QUEUE, payload, maxAttempts: MAX_JOB_ATTEMPTS })));
+      jobs.add(rows.map(expandJob));
       return isNew;
     },
 
@@ -46,8 +46,7 @@ export function prepareIntake(db: DatabaseSync): Pick<Procedures, "accept" | "ex
       const added = planned.flatMap(({ id, user, channel, rule, template, overLimit }) => {
         const row = addNotification.run(id, event, user, channel, rule, template, overLimit, jobs.now, run);
         if (row.changes === 0) return [];
-        const payload = Number(row.lastInsertRowid);
-        return [{ queue: channelQueue(channel), payload, maxAttempts: MAX_JOB_ATTEMPTS }];
+        return [notificationJob(channel, { notification: Number(row.lastInsertRowid), round: 0 })];
       });
       if (added.length > 0) jobs.add(added);
       return { kind: "expanded", created: added.length };

@@ -8,7 +8,7 @@ import { VirtualClock } from "sluice/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { NotificationHistory } from "../model.ts";
 import type { AcceptedEvent, BeginInput, FinishInput, Outcome, PlannedRow } from "./calls.ts";
-import { channelQueue, EXPAND_QUEUE } from "./queues.ts";
+import { channelQueue, EXPAND_QUEUE, roundOf } from "./queues.ts";
 import { Reader } from "./reader.ts";
 import { call, openStore } from "./store.ts";
 
@@ -82,7 +82,7 @@ async function expand(planned: readonly PlannedRow[], id = `event of ${planned.m
   return call(store, "expand", { run: 1, claim: job, event: Number(job.payload), planned });
 }
 
-const attempting = (job: ClaimedJob, run = 1) => ({ run, claim: job, notification: Number(job.payload) });
+const attempting = (job: ClaimedJob, run = 1) => ({ run, claim: job, ...roundOf(job.payload) });
 
 const begin = (job: ClaimedJob, facts: Partial<BeginInput> = {}) =>
   call(store, "begin", { ...attempting(job), perUser: PER_USER, deadlineMs: DEADLINE_MS, ...facts });
@@ -243,7 +243,7 @@ describe("begin and finish", () => {
     await expand([row("n1")]);
     const first = await claim(email);
     await begin(first, { perUser: { count: 1, perMs: 1e9 } });
-    expect(await finish(first, failed(700))).toMatchObject({ from: "sending", to: "queued", reason: "451 later" });
+    expect(await finish(first, failed(699.5))).toMatchObject({ from: "sending", to: "queued", reason: "451 later" });
     expect(await store.nextAt(email)).toBe(start + 700);
     await clock.advance(700);
     const second = await claim(email);
@@ -292,7 +292,7 @@ describe("begin and finish", () => {
   it("end the job of a notification that has ended", async () => {
     await expand([row("n1")]);
     const job = await claim(email);
-    await call(store, "bury", { run: 1, notification: Number(job.payload), reason: "poison" });
+    await call(store, "bury", { run: 1, ...roundOf(job.payload), reason: "poison" });
     expect(await begin(job)).toEqual({ kind: "refused" });
     expect(await store.get(job.id)).toBeUndefined();
     expect(kinds("n1")).toBe("accepted matched dead");
@@ -349,7 +349,7 @@ describe("turnAway", () => {
   it("defers without an attempt or a token, one step of history for all times in a row", async () => {
     await expand([row("n1")]);
     for (let times = 1; times <= 3; times += 1) {
-      expect(await turnAway(await claim(email), 1_000)).toMatchObject({ kind: "changed", to: "deferred" });
+      expect(await turnAway(await claim(email), 999.5)).toMatchObject({ kind: "changed", to: "deferred" });
       await clock.advance(1_000);
     }
     expect(kinds("n1")).toBe("accepted matched deferred");
@@ -415,11 +415,24 @@ describe("upkeep", () => {
 
   it("buries what the store has put aside, once", async () => {
     await expand([row("n1")]);
-    const bury = () => call(store, "bury", { run: 1, notification: 1, reason: "crashed 9 times" });
+    const { notification, round } = roundOf((await claim(email)).payload);
+    const bury = () => call(store, "bury", { run: 1, notification, round, reason: "crashed 9 times" });
     expect(await bury()).toBe(true);
     expect(await bury()).toBe(false);
     expect(history("n1")).toMatchObject({ status: "dead", reason: "crashed 9 times" });
-    expect(await call(store, "bury", { run: 1, notification: 99, reason: "" })).toBe(false);
+    expect(await call(store, "bury", { run: 1, notification: 99, round, reason: "" })).toBe(false);
+  });
+
+  it("lets no job of an earlier round move what was redriven", async () => {
+    await expand([row("n1")]);
+    const old = await claim(email);
+    await call(store, "bury", { run: 1, ...roundOf(old.payload), reason: "crashed 9 times" });
+    await call(store, "redrive", { run: 1, filter: {}, max: 1 });
+    expect(await call(store, "bury", { run: 1, ...roundOf(old.payload), reason: "crashed 9 times" })).toBe(false);
+    expect(await begin(old)).toEqual({ kind: "refused" });
+    expect(await store.get(old.id)).toBeUndefined();
+    expect(await begin(await claim(email))).toMatchObject({ kind: "go", attempt: 1 });
+    expect(kinds("n1")).toBe("accepted matched dead redriven attempt");
   });
 
   it("prunes old events whose notifications have all been delivered or dropped, and keeps the rest", async () => {

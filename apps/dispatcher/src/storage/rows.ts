@@ -9,6 +9,7 @@ export interface NotificationRow {
   readonly rule: string;
   readonly over_limit: "defer" | "drop";
   readonly status: NotificationStatus;
+  readonly round: number;
   readonly charged: number;
   readonly attempts: number;
   readonly failures: number;
@@ -24,6 +25,7 @@ export interface Move {
   readonly run: number;
   readonly status: NotificationStatus;
   readonly reason?: string | undefined;
+  readonly round?: number | undefined;
   readonly charged?: boolean | undefined;
   readonly attempts?: number | undefined;
   readonly failures?: number | undefined;
@@ -41,14 +43,19 @@ export interface Rows {
   move(row: NotificationRow, move: Move): NotificationStatus | undefined;
 }
 
+/** Nothing moves it any more, but a redrive if it is dead. */
+export function hasEnded({ status }: Pick<NotificationRow, "status">): boolean {
+  return status === "delivered" || status === "dropped" || status === "dead";
+}
+
 export function prepareRows(db: DatabaseSync): Rows {
   const select = db.prepare(`
-    SELECT n, user, channel, rule, over_limit, status, charged, attempts, failures, first_attempt_at, deferred_by,
-      turned_away, steps, run
+    SELECT n, user, channel, rule, over_limit, status, round, charged, attempts, failures, first_attempt_at,
+      deferred_by, turned_away, steps, run
     FROM notifications WHERE n = ?`);
   const update = db.prepare(`
-    UPDATE notifications SET status = ?, reason = ?, charged = ?, attempts = ?, failures = ?, first_attempt_at = ?,
-      deferred_by = ?, until = ?, turned_away = ?, steps = ?, run = ?
+    UPDATE notifications SET status = ?, reason = ?, round = ?, charged = ?, attempts = ?, failures = ?,
+      first_attempt_at = ?, deferred_by = ?, until = ?, turned_away = ?, steps = ?, run = ?
     WHERE n = ?`);
   const upsert = db.prepare("INSERT OR REPLACE INTO steps VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
 
@@ -65,6 +72,7 @@ export function prepareRows(db: DatabaseSync): Rows {
       update.run(
         move.status,
         move.reason ?? null,
+        move.round ?? row.round,
         (move.charged ?? row.charged === 1) ? 1 : 0,
         move.attempts ?? row.attempts,
         move.failures ?? row.failures,

@@ -35,6 +35,8 @@ export const migrations: readonly string[] = [
     status TEXT NOT NULL CHECK (status IN ('queued', 'deferred', 'sending', 'delivered', 'dropped', 'dead')),
     reason TEXT,
     matched_at INTEGER NOT NULL,
+    -- How often it was redriven.
+    round INTEGER NOT NULL DEFAULT 0,
     -- Whether the user's bucket has paid for it, also in advance.
     charged INTEGER NOT NULL DEFAULT 0,
     attempts INTEGER NOT NULL DEFAULT 0,

@@ -1,8 +1,8 @@
 /** Procedures of people and of housekeeping. */
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import type { DeadFilter, Procedures } from "./calls.ts";
-import { MAX_JOB_ATTEMPTS, channelQueue } from "./queues.ts";
-import { prepareRows, type NotificationRow } from "./rows.ts";
+import { notificationJob } from "./queues.ts";
+import { hasEnded, prepareRows, type NotificationRow } from "./rows.ts";
 
 /** The conditions of a filter on dead notifications, as SQL with a parameter each; never takes text into the SQL. */
 export const DEAD_WHERE = `
@@ -38,9 +38,9 @@ export function prepareUpkeep(db: DatabaseSync): Pick<Procedures, "bury" | "redr
   const refill = db.prepare("DELETE FROM buckets WHERE tat <= ?");
 
   return {
-    bury({ run, notification, reason }, { now }) {
+    bury({ run, notification, round, reason }, { now }) {
       const row = rows.get(notification);
-      if (row === undefined || ["delivered", "dropped", "dead"].includes(row.status)) return false;
+      if (row === undefined || row.round !== round || hasEnded(row)) return false;
       rows.move(row, { run, status: "dead", reason, steps: [{ at: now, kind: "dead", detail: reason }] });
       return true;
     },
@@ -52,11 +52,12 @@ export function prepareUpkeep(db: DatabaseSync): Pick<Procedures, "bury" | "redr
         rows.move(row, {
           run,
           status: "queued",
+          round: row.round + 1,
           failures: 0,
           firstAttemptAt: undefined, // its deadline starts anew
           steps: [{ at: jobs.now, kind: "redriven" }],
         });
-      const added = moved.map(({ n, channel }) => ({ queue: channelQueue(channel), payload: n, maxAttempts: MAX_JOB_ATTEMPTS }));
+      const added = moved.map(({ n, channel, round }) => notificationJob(channel, { notification: n, round: round + 1 }));
       if (added.length > 0) jobs.add(added);
       return added.length;
     },

@@ -1,0 +1,148 @@
+/**
+ * The main job: boots the dispatcher on its embedded store, with a local inbox where no provider is configured, feeds it
+ * events, shows how far it has come, sums up, and stays up until it is told to stop.
+ */
+import { fileURLToPath } from "node:url";
+import { StoreOpenError } from "@sluice/jobs/sqlite";
+import { pino, type Logger } from "pino";
+import { systemClock } from "sluice";
+import { channelForms } from "../channels/forms.ts";
+import { loadConfig } from "../config/load.ts";
+import type { Config } from "../config/config.ts";
+import { ConfigError } from "../config/faults.ts";
+import { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { Misbehaviour } from "../inbox/misbehaviour.ts";
+import { intakeApp } from "../intake/http.ts";
+import { Progress } from "../report/progress.ts";
+import { summaryOf, summaryText } from "../report/summary.ts";
+import { makeDataFolder } from "./data.ts";
+import { CommandError, systemReason } from "./failure.ts";
+import { checkEventsFile, feed } from "./feed.ts";
+import { openProviders, type Providers } from "./providers.ts";
+import { listen, type Listening } from "./server.ts";
+import { onStopSignal } from "./signals.ts";
+import type { Terminal } from "./terminal.ts";
+
+export interface RunOptions {
+  readonly data: string;
+  readonly config?: string | undefined;
+  readonly events?: string | undefined;
+  readonly once?: boolean | undefined;
+  readonly json?: boolean | undefined;
+  readonly chaos?: boolean | undefined;
+  readonly host: string;
+  readonly port: number;
+  readonly logLevel?: string | undefined;
+}
+
+const SAMPLE_CONFIG = fileURLToPath(new URL("../../sample/config.yaml", import.meta.url));
+
+/** Every kind of trouble, and each seldom enough that most breakers stay closed. */
+const CHAOS: Misbehaviour = { slow: 0.05, "4xx": 0.03, "5xx": 0.06, drop: 0.05, lose: 0.03, hang: 0.01, slowMs: 1_500 };
+/** How long the summary waits for breakers to close. */
+const PATIENCE_MS = 120_000;
+
+export async function run(options: RunOptions, terminal: Terminal): Promise<void> {
+  const { config, file } = await check(options);
+  const log = pino({ level: options.logLevel ?? (process.stderr.isTTY ? "warn" : "info") }, pino.destination(2));
+  using stop = onStopSignal(() => terminal.note("stopping; once more to stop at once"));
+  const { signal } = stop;
+  await using cleanup = new AsyncDisposableStack(); // the last first: intake, then workers, channels and store, then inbox
+
+  const { channels, inbox } = await openProviders(config, options.chaos === true ? CHAOS : {});
+  cleanup.defer(() => inbox?.close());
+  if (inbox !== undefined) terminal.note(`the local inbox is at ${inbox.smtpUrl} and ${inbox.webhookBase}`);
+  const dispatcher = await openDispatcher(file, config, channels, log);
+  cleanup.defer(() => dispatcher.stop().then(() => {}));
+  const server = options.once === true ? undefined : await listenTo(dispatcher, options, config, log);
+  cleanup.defer(() => server?.close());
+  if (server !== undefined) terminal.note(`listening on ${server.address}`);
+
+  const ended = await work(dispatcher, options, config, terminal, signal);
+  if (server !== undefined) {
+    if (ended) terminal.print(`up at ${server.address} until SIGTERM or Ctrl-C`);
+    await aborted(signal);
+    await server.close();
+  }
+  const { finished, released, lost } = await dispatcher.stop();
+  if (signal.aborted) terminal.note(`stopped: of what was under way ${finished} ended, ${released} were given back, ${lost} are left to their leases`);
+  if (!ended && options.once === true) throw new CommandError("stopped before everything was done; start it again");
+}
+
+async function check(options: RunOptions): Promise<{ readonly config: Config; readonly file: string }> {
+  const { json, once, chaos, events, data } = options;
+  if (json === true && once !== true) throw new CommandError("--json needs --once", 2);
+  const config = await readConfig(options.config ?? SAMPLE_CONFIG);
+  const { email, webhook } = config.providers;
+  if (chaos === true && email !== undefined && webhook !== undefined)
+    throw new CommandError("--chaos needs the local inbox, and the configuration names a provider for each channel", 2);
+  checkEventsFile(events);
+  return { config, file: makeDataFolder(data) };
+}
+
+async function readConfig(file: string): Promise<Config> {
+  try {
+    return await loadConfig(file, [...channelForms.values()]);
+  } catch (error) {
+    if (error instanceof ConfigError) throw new CommandError(error.message, 2, { cause: error });
+    throw new CommandError(`can't read the configuration ${file}: ${systemReason(error)}`, 2, { cause: error });
+  }
+}
+
+async function openDispatcher(
+  file: string,
+  config: Config,
+  channels: Providers["channels"],
+  log: Logger,
+): Promise<Dispatcher> {
+  try {
+    return await Dispatcher.open({ file, config, channels, log });
+  } catch (error) {
+    await Promise.all(channels.map((channel) => channel.close()));
+    if (error instanceof StoreOpenError) throw new CommandError(error.message, 1, { cause: error });
+    throw error;
+  }
+}
+
+function listenTo(dispatcher: Dispatcher, { host, port }: RunOptions, config: Config, log: Logger): Promise<Listening> {
+  const { journal, reader } = dispatcher;
+  const app = intakeApp({ sink: journal, config: config.intake, reader, health: () => dispatcher.health(), log });
+  return listen(app, host, port);
+}
+
+/** Feeds, waits and sums up; false if it was told to stop before. */
+async function work(
+  dispatcher: Dispatcher,
+  { events, json }: RunOptions,
+  config: Config,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { counts, journal } = dispatcher;
+  const startedAt = systemClock.now();
+  const progress = new Progress(terminal.progress, { counts, standing: () => dispatcher.standing() });
+  progress.start();
+  dispatcher.start();
+  try {
+    await feed(events, journal, config.intake, terminal, signal);
+    await dispatcher.whenIdle(PATIENCE_MS, signal);
+  } catch (error) {
+    if (!signal.aborted || error !== signal.reason) throw error;
+    return false;
+  } finally {
+    progress.stop();
+  }
+  const durationMs = systemClock.now() - startedAt;
+  const text = summaryText(counts, durationMs);
+  if (json !== true) terminal.print(text);
+  else {
+    terminal.note(text);
+    terminal.print(JSON.stringify(summaryOf(counts, durationMs)));
+  }
+  return true;
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+}
