@@ -51,10 +51,14 @@ export async function openThread(setup: Setup, name: string): Promise<Link> {
   throw toError(failure);
 }
 
-/** Code that came by `--eval` or standard input has a flag that no file may have, and a thread inherits it. */
+const LOADING = /^(--conditions|-C|--import|--require|-r)(?<value>=|$)/;
+
+/** Code that came by `--eval` or standard input may have a flag that no file may have, and a thread inherits it. */
 function flags(): { readonly execArgv?: string[] } {
-  if (!process.execArgv.some((flag) => flag.startsWith("--input-type"))) return {};
-  return { execArgv: process.execArgv.filter((flag) => /^--(conditions|import|require)=/.test(flag)) };
+  const { execArgv } = process;
+  if (!execArgv.some((flag) => flag.startsWith("--input-type"))) return {};
+  const isValue = (index: number): boolean => LOADING.exec(execArgv[index - 1] ?? "")?.groups?.["value"] === "";
+  return { execArgv: execArgv.filter((flag, index) => LOADING.test(flag) || isValue(index)) };
 }
 
 interface Waiting {

@@ -15,6 +15,13 @@ interface Asked {
   readonly reject: (error: unknown) => void;
 }
 
+export type OutboxStats = {
+  /** For the next batch. */
+  readonly waiting: number;
+  readonly batches: number;
+  readonly operations: number;
+};
+
 export class Outbox {
   // I1  at most one batch is under way
   // I2  while anything is asked, a batch is under way or about to go out, and the clock knows of it
@@ -24,6 +31,8 @@ export class Outbox {
   #asked: Asked[] = [];
   #isBusy = false;
   #idle: PromiseWithResolvers<void> | undefined;
+  #batches = 0;
+  #operations = 0;
 
   constructor(link: Link, clock: Clock, listeners: Listeners) {
     this.#link = link;
@@ -42,6 +51,10 @@ export class Outbox {
     }) as Promise<Answers[K]>;
   }
 
+  stats(): OutboxStats {
+    return { waiting: this.#asked.length, batches: this.#batches, operations: this.#operations };
+  }
+
   /** Resolves when everything that was asked has been answered. */
   async idle(): Promise<void> {
     await this.#idle?.promise;
@@ -50,6 +63,8 @@ export class Outbox {
   readonly #flush = (): void => {
     const batch = this.#asked;
     this.#asked = [];
+    this.#batches += 1;
+    this.#operations += batch.length;
     void this.#send(batch).finally(() => {
       if (this.#asked.length > 0) {
         afterThisTurn(this.#flush);

@@ -37,6 +37,6 @@ function prepare(db: DatabaseSync, path: string): Add {
 }
 
 function isSameFile(a: string, b: string): boolean {
-  const [one, other] = [statSync(a), statSync(b)];
-  return one.dev === other.dev && one.ino === other.ino;
+  const [one, other] = [a, b].map((path) => statSync(path, { throwIfNoEntry: false }));
+  return one !== undefined && one.dev === other?.dev && one.ino === other.ino;
 }

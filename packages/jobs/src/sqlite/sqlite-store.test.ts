@@ -1,30 +1,56 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { systemClock } from "sluice";
 import { VirtualClock } from "sluice/testing";
-import { describe, it } from "vitest";
+import { expect, it } from "vitest";
 import { storeCases } from "../conformance/index.ts";
-import { SqliteStore } from "./sqlite-store.ts";
+import { SqliteStore, type SqliteStoreOptions } from "./sqlite-store.ts";
 
-describe("in memory", () => {
-  const cases = storeCases(async (options) => {
-    const clock = new VirtualClock({ wallStartAt: Date.UTC(2030, 0, 1) });
-    const store = await SqliteStore.open({ path: ":memory:", clock, ...options });
-    return { store, clock, dispose: () => store.close() };
-  });
-  for (const { title, run } of cases) it(title, run);
+const cases = storeCases(async (options) => {
+  const clock = new VirtualClock({ wallStartAt: Date.UTC(2030, 0, 1) });
+  const store = await SqliteStore.open({ path: ":memory:", clock, ...options });
+  return { store, clock, dispose: () => store.close() };
 });
 
-describe("in a file", () => {
-  const cases = storeCases(async (options) => {
-    const folder = mkdtempSync(join(tmpdir(), "sqlite-store-"));
-    const clock = new VirtualClock({ wallStartAt: Date.UTC(2030, 0, 1) });
-    const store = await SqliteStore.open({ path: join(folder, "jobs.db"), durability: "normal", clock, ...options });
-    const dispose = async (): Promise<void> => {
-      await store.close();
-      rmSync(folder, { recursive: true });
-    };
-    return { store, clock, dispose };
-  });
-  for (const { title, run } of cases) it(title, run);
+for (const { title, run } of cases) it(title, run);
+
+it.each([
+  [{ path: "" }, 'path must be a file name, got ""'],
+  [{ path: 7 as unknown as string }, "path must be a file name, got 7"],
+  [{ durability: "some" as "full" }, 'durability must be "full" or "normal", got "some"'],
+  [{ busyTimeoutMs: -1 }, "busyTimeoutMs must be an integer >= 0, got -1"],
+  [{ procedures: "./procedures.ts" }, 'procedures must be a URL, got "./procedures.ts"'],
+  [{ retention: { succeededMs: -1 } }, "retention.succeededMs must be"],
+  [{ maxPayloadBytes: 0 }, "maxPayloadBytes must be an integer >= 1, got 0"],
+])("refuses %j", async (options: Partial<SqliteStoreOptions>, message) => {
+  await expect(SqliteStore.open({ path: ":memory:", ...options })).rejects.toThrow(message);
+});
+
+it("takes nothing more once it is closed, and may be closed again", async () => {
+  const store = await SqliteStore.open({ path: ":memory:" });
+  const under = store.add([{ queue: "mail", payload: 1 }]);
+  await Promise.all([store.close(), store.close()]);
+  expect(await under).toMatchObject([{ outcome: "created" }]); // it was under way
+  const closed = { code: "CLOSED", message: "the job store is closed" };
+  const operations = [
+    store.now(),
+    store.add([{ queue: "mail", payload: 1 }]),
+    store.claim({ queue: "mail", max: 1, leaseMs: 1, worker: "w" }),
+    store.nextAt("mail"),
+    store.prune(),
+    store.call("x"),
+  ];
+  for (const each of await Promise.allSettled(operations)) expect(each).toMatchObject({ reason: closed });
+});
+
+it("takes a longer way past jobs of a higher priority that are not due, however many", async () => {
+  const store = await SqliteStore.open({ path: ":memory:", clock: systemClock });
+  const later = Array.from({ length: 100 }, (_, index) => ({
+    queue: "mail",
+    payload: index,
+    priority: 10 - (index % 3),
+    delayMs: 60_000,
+  }));
+  await store.add([...later, { queue: "mail", payload: "low", priority: -5 }, { queue: "mail", payload: "mid" }]);
+  const claimed = await store.claim({ queue: "mail", max: 5, leaseMs: 1_000, worker: "w" });
+  expect(claimed.map(({ payload }) => payload)).toEqual(["mid", "low"]);
+  await store.close();
 });

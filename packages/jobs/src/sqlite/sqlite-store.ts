@@ -4,6 +4,7 @@
  */
 import { setImmediate as afterThisTurn } from "node:timers/promises";
 import { ClosedError, systemClock, type Clock } from "sluice";
+import { register } from "sluice/internal";
 import type { Added, Claim, ClaimedJob, JobRecord, Json, NewJob } from "../job.ts";
 import { Listeners } from "../listeners.ts";
 import type {
@@ -52,12 +53,13 @@ export interface SqliteStoreOptions extends StoreOptions {
   readonly clock?: Clock | undefined;
   /** Where the module is whose default export is a `ProcedureModule`, for `call`. */
   readonly procedures?: URL | string | undefined;
-  /** What the thread is called in diagnostics. @default "job store" */
+  /** Makes it visible to `sluice/observe`, and names its thread. @default "job store", not visible */
   readonly name?: string | undefined;
   /** `StoreBusyError` when another process keeps the file locked for this long. An integer >= 0. @default 10_000 */
   readonly busyTimeoutMs?: number | undefined;
 }
 
+const NAME = "job store";
 const PRUNE_STEP = 1_000;
 /** For `close`, when the thread doesn't come back: a procedure may never end. */
 const CLOSE_LIMIT_MS = 10_000;
@@ -75,7 +77,7 @@ export class SqliteStore implements Store {
 
   /** Rejects with `StoreOpenError` where the file can't be made, read, written or understood. */
   static async open(options: SqliteStoreOptions): Promise<SqliteStore> {
-    const { path, durability = "full", clock = systemClock, procedures, name = "job store" } = options;
+    const { path, durability = "full", clock = systemClock, procedures, name } = options;
     if (typeof path !== "string" || path === "") throw new TypeError(`path must be a file name, got ${show(path)}`);
     if (durability !== "full" && durability !== "normal")
       throw new TypeError(`durability must be "full" or "normal", got ${show(durability)}`);
@@ -87,23 +89,24 @@ export class SqliteStore implements Store {
       closing: new Int32Array(new SharedArrayBuffer(4)),
       ...prepareOptions(options),
     };
-    const link = await clock.track(isMemory(path) ? openInline(setup) : openThread(setup, name));
+    const link = await clock.track(isMemory(path) ? openInline(setup) : openThread(setup, name ?? NAME));
     return new SqliteStore(link, clock, name, setup);
   }
 
   private constructor(
     link: Link,
     clock: Clock,
-    name: string,
+    name: string | undefined,
     setup: { readonly path: string; readonly maxPayloadBytes: number; readonly closing: Int32Array },
   ) {
     this.#link = link;
     this.#clock = clock;
-    this.#name = name;
+    this.#name = name ?? NAME;
     this.#path = setup.path;
     this.#maxPayloadBytes = setup.maxPayloadBytes;
     this.#closing = setup.closing;
     this.#outbox = new Outbox(link, clock, this.#listeners);
+    register("job store", name, this.#outbox);
   }
 
   async now(): Promise<number> {

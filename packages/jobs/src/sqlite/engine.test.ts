@@ -1,0 +1,144 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { expect, it, onTestFinished } from "vitest";
+import type { PreparedJob } from "../validate.ts";
+import { Engine } from "./engine.ts";
+import { openDatabase } from "./open.ts";
+import type { Answer, Operation } from "./operation.ts";
+import type { ProcedureModule } from "./procedures.ts";
+
+const OPTIONS = {
+  durability: "normal",
+  busyTimeoutMs: 0,
+  retention: { succeededMs: 1_000, deadMs: Infinity },
+  maxPayloadBytes: 10_000,
+} as const;
+
+const procedures: ProcedureModule = {
+  migrations: ["CREATE TABLE mine (a TEXT NOT NULL)"],
+  prepare(db) {
+    const keep = db.prepare("INSERT INTO mine (a) VALUES (?)");
+    return {
+      keep: (text: string) => void keep.run(text),
+      keepAndThrow(text: string) {
+        keep.run(text);
+        throw Object.assign(new RangeError("no more"), { code: "MORE", left: 3 });
+      },
+      async later() {},
+      rollBack: () => db.exec("ROLLBACK"),
+      limitPages: (pages: number) => db.exec(`PRAGMA max_page_count = ${pages}`),
+    };
+  },
+};
+
+it("undoes an operation that throws, and keeps the rest of its batch", () => {
+  const { run, kept } = open();
+  const answers = run(call("keep", "a"), call("keepAndThrow", "b"), add(1), call("keep", "c"));
+  expect(kept()).toEqual(["a", "c"]);
+  expect(answers.map((answer) => "value" in answer)).toEqual([true, false, true, true]);
+  expect(answers[1]).toMatchObject({
+    failure: { name: "RangeError", message: "no more", fields: { code: "MORE", left: 3 } },
+  });
+  expect(count(run)).toBe(1);
+});
+
+it("shows the reads of a batch what its writes did, whatever their order", () => {
+  const { run } = open();
+  const [read] = run({ kind: "get", id: "1" }, add(7));
+  expect(read).toMatchObject({ value: { id: "1", payload: "7", state: "ready" } });
+});
+
+it("tells in which queues jobs may have become ready", () => {
+  const { engine } = open();
+  const jobs = ["a", "b", "a"].map((queue) => job(1, queue));
+  expect([...engine.run({ now: 0, operations: [{ kind: "add", jobs }] }).ready]).toEqual(["a", "b"]);
+  expect(engine.run({ now: 0, operations: [{ kind: "stats", queue: "a" }] }).ready.size).toBe(0);
+});
+
+it("answers reads while another process holds the write lock, and fails writes when it has waited long enough", () => {
+  const { path, run } = open();
+  run(add(1));
+  const other = new DatabaseSync(path);
+  other.exec("BEGIN IMMEDIATE");
+  const [added, read] = run(add(2), { kind: "get", id: "1" });
+  expect(added).toMatchObject({ failure: { name: "StoreBusyError", fields: { code: "STORE_BUSY" } } });
+  expect(read).toMatchObject({ value: { id: "1" } });
+  other.exec("COMMIT");
+  other.close();
+  expect(run(add(3))).toEqual([{ value: [{ id: "2", outcome: "created" }] }]);
+});
+
+it("fails what a full disk leaves no room for, changes nothing by it, and goes on once there is room", () => {
+  const { run } = open();
+  run(add(1), call("limitPages", 1)); // SQLite takes the present size for the least
+  const big = Array.from({ length: 50 }, (_, index) => job("x".repeat(4_000), index % 2 === 0 ? "a" : "b"));
+  const answers = run({ kind: "add", jobs: big }, { kind: "stats", queue: "a" }, { kind: "stats", queue: "b" });
+  expect(answers[0]).toMatchObject({ failure: { message: "database or disk is full", fields: { errcode: 13 } } });
+  expect(answers.slice(1)).toMatchObject([{ value: { ready: 1 } }, { value: { ready: 0 } }]);
+  run(call("limitPages", 100_000));
+  expect(run({ kind: "add", jobs: big })).toMatchObject([{ value: { length: 50 } }]);
+  expect(count(run)).toBe(51);
+});
+
+it("fails the whole batch if a procedure ends the transaction, and goes on with the next", () => {
+  const { run } = open();
+  const answers = run(add(1), call("rollBack"), add(2));
+  expect(answers.map((answer) => "failure" in answer)).toEqual([true, true, true]);
+  expect(count(run)).toBe(0);
+  expect(run(add(3))).toMatchObject([{ value: [{ outcome: "created" }] }]);
+});
+
+it("refuses a procedure that returns a promise, and one that it doesn't know", () => {
+  const { run } = open();
+  expect(run(call("later"), call("other"), call("toString"))).toMatchObject([
+    { failure: { name: "TypeError", message: expect.stringContaining("later") } },
+    { failure: { name: "RangeError", message: expect.stringContaining("keep, keepAndThrow") } },
+    { failure: { name: "RangeError" } },
+  ]);
+});
+
+function open(): {
+  readonly path: string;
+  readonly engine: Engine;
+  readonly run: (...operations: Operation[]) => readonly Answer[];
+  readonly kept: () => unknown[];
+} {
+  const folder = mkdtempSync(join(tmpdir(), "sqlite-"));
+  const path = join(folder, "jobs.db");
+  const db = openDatabase({ ...OPTIONS, path }, procedures.migrations);
+  const engine = new Engine(db, OPTIONS, procedures);
+  onTestFinished(() => {
+    engine.close();
+    rmSync(folder, { recursive: true });
+  });
+  return {
+    path,
+    engine,
+    run: (...operations) => engine.run({ now: 0, operations }).answers,
+    kept: () =>
+      db
+        .prepare("SELECT a FROM mine")
+        .all()
+        .map(({ a }) => a),
+  };
+}
+
+function count(run: (...operations: Operation[]) => readonly Answer[]): number {
+  const [answer] = run({ kind: "list", filter: {}, after: 0, limit: 1_000 });
+  return answer !== undefined && "value" in answer ? (answer.value as unknown[]).length : Number.NaN;
+}
+
+function add(payload: unknown): Operation {
+  return { kind: "add", jobs: [job(payload)] };
+}
+
+function job(payload: unknown, queue = "a"): PreparedJob {
+  const rest = { runAt: undefined, delayMs: 0, priority: 0, maxAttempts: 4, uniqueKey: undefined, replace: false };
+  return { queue, payload: JSON.stringify(payload), ...rest };
+}
+
+function call(name: string, input?: unknown): Operation {
+  return { kind: "call", name, input };
+}
