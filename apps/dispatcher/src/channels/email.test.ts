@@ -156,6 +156,20 @@ describe("connections", () => {
     expect([connections(), mails.length]).toEqual([2, 3]);
   });
 
+  it.each([
+    ["greets", {}],
+    ["answers the message", { ...POLITE, ".": undefined }],
+  ])("end by themselves when the server never %s, and their places are free again", async (_, script) => {
+    let said: Partial<Script> = script;
+    const { url } = await mailServer((socket) => void talk(socket, said));
+    const channel = open({ url, maxConnections: 1, timeoutMs: 1_000 });
+    const failed = await failure(channel, message("n-1"));
+    expect([failed.kind, failed.providerFault]).toEqual(["transient", true]);
+    said = POLITE;
+    await channel.send(message("n-3"), { signal });
+    expect(channel.stats()).toEqual({ busy: 0, sent: 1, failed: 1, aborted: 0 });
+  });
+
   it("carry no password in the clear to another machine", async () => {
     const said: string[] = [];
     const { url } = await mailServer((socket) => {
@@ -229,9 +243,14 @@ async function mailServer(serve: (socket: Socket, connection: number) => void): 
 
 const takers = new WeakMap<Socket, (mail: string) => void>();
 
-/** Goes on until the client hangs up; `hear` gets each command and its number. */
-async function talk(socket: Socket, script: Script, hear?: (line: string, told: number) => unknown): Promise<void> {
-  const say = (what = ""): boolean => socket.writable && socket.write(`${script[what] ?? "502 what?"}\r\n`);
+/** Goes on until the client hangs up, silent where the script has nothing to say; `hear` gets each command and its number. */
+async function talk(
+  socket: Socket,
+  script: Partial<Script>,
+  hear?: (line: string, told: number) => unknown,
+): Promise<void> {
+  const say = (verb: string): boolean =>
+    script[verb] !== undefined && socket.writable && socket.write(`${script[verb]}\r\n`);
   say("greeting");
   let mail: string[] | undefined;
   let told = 0;

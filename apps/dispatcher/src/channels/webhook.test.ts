@@ -159,6 +159,14 @@ describe("connections", () => {
     expect([requests.length, connections()]).toEqual([10, 3]);
   });
 
+  it("end by themselves when the receiver never answers", async () => {
+    const gone = Promise.withResolvers<void>();
+    const { url } = await receiver((request) => request.socket.once("close", () => gone.resolve()));
+    const failed = await failure(open({ timeoutMs: 50 }), message("n-1", url));
+    expect([failed.kind, failed.providerFault]).toEqual(["transient", true]);
+    await gone.promise;
+  });
+
   it("end with the abort of what is sent over them", async () => {
     const arrived = Promise.withResolvers<void>();
     const gone = Promise.withResolvers<void>();
