@@ -1,0 +1,12 @@
+import { expectTypeOf } from "vitest";
+import type { Policy } from "../policy.ts";
+import { type Retry, retry } from "./retry.ts";
+
+expectTypeOf<Retry>().toExtend<Policy>();
+expectTypeOf(retry().run(({ attempt }) => attempt)).toEqualTypeOf<Promise<number>>();
+expectTypeOf(retry().run(({ idempotencyKey }) => Promise.resolve(idempotencyKey))).toEqualTypeOf<Promise<string>>();
+retry({ classify: (error) => (error instanceof TypeError ? "stop" : "retry") });
+// @ts-expect-error a verdict is one of two words
+retry({ classify: () => true });
+// @ts-expect-error a deadline is a number of milliseconds or a Deadline
+retry({ deadline: "10s" });
