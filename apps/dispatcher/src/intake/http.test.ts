@@ -7,21 +7,36 @@ import * as fc from "fast-check";
 import { pino } from "pino";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Intake } from "../config/config.ts";
-import { type Accepted, type Event, type EventSink, IntakeFullError, type NotificationHistory } from "../model.ts";
-import { type IntakeAnswer, intakeApp, type IntakeAppOptions } from "./http.ts";
+import {
+  type Accepted,
+  type Event,
+  type EventSink,
+  IntakeFullError,
+  type NotificationHistory,
+  type NotificationSummary,
+} from "../model.ts";
+import { type HistoryReader, type IntakeAnswer, intakeApp, type IntakeAppOptions } from "./http.ts";
 
 const CONFIG: Intake = { capacity: 10, maxBodyBytes: 4_000, maxEventBytes: 500, maxBatch: 5, expanders: 1 };
 const SINGLE = "application/cloudevents+json";
 const BATCH = "application/cloudevents-batch+json";
-const HISTORY: NotificationHistory = {
+const SUMMARY: NotificationSummary = {
   id: "n1",
-  event: { id: "1", source: "/s", type: "a" },
   user: "ada",
   channel: "email",
   rule: "r",
   status: "delivered",
   reason: undefined,
+};
+const HISTORY: NotificationHistory = {
+  ...SUMMARY,
+  event: { id: "1", source: "/s", type: "a" },
   entries: [{ at: 5, kind: "accepted" }],
+};
+
+const READER: HistoryReader = {
+  history: (id) => (id === "n1" ? HISTORY : undefined),
+  ofEvent: (source, id, max) => (source === "/s" && id === "a b" ? Array.from({ length: max }, () => SUMMARY) : []),
 };
 
 /** Accepts each event once. */
@@ -54,7 +69,7 @@ function appWith(options: Partial<IntakeAppOptions> = {}): ReturnType<typeof int
   return intakeApp({
     sink: new Sink(),
     config: CONFIG,
-    reader: { history: (id) => (id === "n1" ? HISTORY : undefined) },
+    reader: READER,
     health: () => ({ ok: true, waiting: 3 }),
     log: pino({ enabled: false }),
     ...options,
@@ -63,6 +78,12 @@ function appWith(options: Partial<IntakeAppOptions> = {}): ReturnType<typeof int
 
 function event(id: string, facts: Readonly<Record<string, Json>> = {}): Readonly<Record<string, Json>> {
   return { specversion: "1.0", id, source: "/s", type: "a", ...facts };
+}
+
+async function list(query: string): Promise<unknown[]> {
+  const response = await appWith().request(`/v1/notifications?${query}`);
+  expect(response.status).toBe(200);
+  return ((await response.json()) as { notifications: unknown[] }).notifications;
 }
 
 interface Posted {
@@ -307,6 +328,24 @@ describe("reading", () => {
     expect([missing.status, await problemOf(missing)]).toMatchObject([404, { type: "urn:sluice:problem:not-found" }]);
   });
 
+  it("lists the notifications of an event, 100 of them unless told otherwise", async () => {
+    expect(await list("source=/s&event=a%20b&limit=2")).toEqual(JSON.parse(JSON.stringify([SUMMARY, SUMMARY])));
+    expect((await list("source=%2Fs&event=a+b")).length).toBe(100);
+    expect((await list("source=/s&event=a+b&limit=1000")).length).toBe(1_000);
+    expect(await list("source=/s&event=other")).toEqual([]);
+  });
+
+  it.each([
+    "",
+    "source=/s",
+    "event=1",
+    ...["0", "1001", "-1", "x", ""].map((limit) => `source=/s&event=1&limit=${limit}`),
+  ])("answers a list that is asked for with %j with 400", async (query) => {
+    const response = await appWith().request(`/v1/notifications?${query}`);
+    expect(response.status).toBe(400);
+    await problemOf(response);
+  });
+
   it("tells its health, with 503 when it isn't well", async () => {
     const well = await appWith().request("/healthz");
     expect([well.status, await well.json()]).toEqual([200, { ok: true, waiting: 3 }]);
@@ -326,17 +365,15 @@ describe("reading", () => {
     await problemOf(response);
   });
 
-  it.each(["/", "/v1", "/v1/notifications", "/v1/notifications/n1/more", "/%ff"])(
-    "answers %s with 404",
-    async (path) => {
-      const response = await appWith().request(path);
-      expect(response.status).toBe(404);
-      await problemOf(response);
-    },
-  );
+  it.each(["/", "/v1", "/v1/notifications/n1/more", "/%ff"])("answers %s with 404", async (path) => {
+    const response = await appWith().request(path);
+    expect(response.status).toBe(404);
+    await problemOf(response);
+  });
 
   it("answers what fails in here with 500, without saying what", async () => {
     const reader = {
+      ...READER,
       history: (): never => {
         throw new Error("disk full at /secret/path");
       },

@@ -4,12 +4,15 @@
  * `POST /v1/events` takes one CloudEvent (`application/cloudevents+json`, or `ce-…` headers with a JSON body) or a batch
  * (`application/cloudevents-batch+json`). The answer lists what became of each. Of a batch the good elements are accepted
  * though others are not, so a client must look at `refused`; only where none is good the answer is 422.
+ *
+ * `GET /v1/notifications?source=…&event=…` lists what became of an event, `GET /v1/notifications/:id` the history of one.
  */
 import type { Json } from "@sluice/jobs";
 import { Hono } from "hono";
 import type { Logger } from "pino";
 import type { Intake } from "../config/config.ts";
-import { type Accepted, type EventSink, IntakeFullError, type NotificationHistory } from "../model.ts";
+import { type Accepted, type EventSink, IntakeFullError } from "../model.ts";
+import type { NotificationHistory, NotificationSummary } from "../model.ts";
 import { Bodies } from "./bodies.ts";
 import type { ParsedEvent, Refusal } from "./cloud-event.ts";
 import { modeOf, type ReadEvents, readEvents } from "./modes.ts";
@@ -26,6 +29,8 @@ export interface IntakeAppOptions {
 
 export interface HistoryReader {
   history(id: string): NotificationHistory | undefined;
+  /** The first `max` notifications of an event. */
+  ofEvent(source: string, id: string, max: number): readonly NotificationSummary[];
 }
 
 export type Health = Readonly<Record<string, Json>> & { readonly ok: boolean };
@@ -45,6 +50,8 @@ export type EventOutcome =
 
 /** Bodies held at once, as a multiple of the greatest: memory is bounded, however many clients there are. */
 const MAX_HELD_BODIES = 16;
+/** Of notifications in an answer. */
+const LIST = { limit: 100, max: 1_000 };
 /** Where nothing else is known. */
 const RETRY_MS = 1_000;
 
@@ -71,6 +78,15 @@ export function intakeApp(options: IntakeAppOptions): Hono {
     return history === undefined ? problem("not-found", "there is no such notification") : c.json(history);
   });
 
+  app.get("/v1/notifications", (c) => {
+    const { source, event, limit = `${LIST.limit}` } = c.req.query();
+    const max = /^\d{1,9}$/.test(limit) ? Number(limit) : 0;
+    if (source === undefined || event === undefined || max < 1 || max > LIST.max) {
+      return problem("invalid-query", `give source and event, and a limit from 1 to ${LIST.max} if any`);
+    }
+    return c.json({ notifications: reader.ofEvent(source, event, max) });
+  });
+
   app.get("/healthz", (c) => {
     const state = health();
     return c.json(state, state.ok ? 200 : 503);
@@ -78,6 +94,7 @@ export function intakeApp(options: IntakeAppOptions): Hono {
 
   for (const [path, allow] of [
     ["/v1/events", "POST"],
+    ["/v1/notifications", "GET, HEAD"],
     ["/v1/notifications/:id", "GET, HEAD"],
     ["/healthz", "GET, HEAD"],
   ] as const) {

@@ -9,6 +9,7 @@ export interface InputError {
 export type ProblemKind =
   | "unreadable-body"
   | "invalid-json"
+  | "invalid-query"
   | "not-found"
   | "method-not-allowed"
   | "too-large"
@@ -21,6 +22,7 @@ export type ProblemKind =
 const PROBLEMS: Readonly<Record<ProblemKind, readonly [status: number, title: string]>> = {
   "unreadable-body": [400, "The body could not be read"],
   "invalid-json": [400, "The body is not JSON"],
+  "invalid-query": [400, "The query is not complete"],
   "not-found": [404, "There is no such thing"],
   "method-not-allowed": [405, "The method is not allowed here"],
   "too-large": [413, "The input is too large"],
