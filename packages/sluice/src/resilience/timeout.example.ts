@@ -17,9 +17,9 @@ async function look(name: string, takesMs: number): Promise<string> {
 
 console.log(await look("ada", 1));
 console.log(await look("bob", 5_000));
-console.log(quick.stats());
+console.log(`${quick.stats().timedOut} timed out`);
 
 // Prints:
 // ada found
 // bob took more than 250 ms
-// { running: 0, abandoned: 0, timedOut: 1, lateErrors: 0 }
+// 1 timed out
