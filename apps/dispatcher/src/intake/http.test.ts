@@ -80,7 +80,7 @@ function event(id: string, facts: Readonly<Record<string, Json>> = {}): Readonly
   return { specversion: "1.0", id, source: "/s", type: "a", ...facts };
 }
 
-async function list(query: string): Promise<unknown[]> {
+async function listed(query: string): Promise<unknown[]> {
   const response = await appWith().request(`/v1/notifications?${query}`);
   expect(response.status).toBe(200);
   return ((await response.json()) as { notifications: unknown[] }).notifications;
@@ -329,10 +329,10 @@ describe("reading", () => {
   });
 
   it("lists the notifications of an event, 100 of them unless told otherwise", async () => {
-    expect(await list("source=/s&event=a%20b&limit=2")).toEqual(JSON.parse(JSON.stringify([SUMMARY, SUMMARY])));
-    expect((await list("source=%2Fs&event=a+b")).length).toBe(100);
-    expect((await list("source=/s&event=a+b&limit=1000")).length).toBe(1_000);
-    expect(await list("source=/s&event=other")).toEqual([]);
+    expect(await listed("source=/s&event=a%20b&limit=2")).toEqual(JSON.parse(JSON.stringify([SUMMARY, SUMMARY])));
+    expect((await listed("source=%2Fs&event=a+b")).length).toBe(100);
+    expect((await listed("source=/s&event=a+b&limit=1000")).length).toBe(1_000);
+    expect(await listed("source=/s&event=other")).toEqual([]);
   });
 
   it.each([
