@@ -3,7 +3,7 @@ import { TimeoutError, type Clock, type Timer, type TimerTask } from "sluice";
 import { backoffMs } from "./backoff.ts";
 import type { ClaimedJob, Json } from "./job.ts";
 import { toJson } from "./json.ts";
-import { describeError, SETTLED, Snooze } from "./outcome.ts";
+import { describeError, SETTLED, Snooze, type Settled } from "./outcome.ts";
 import type { JobContext, Run } from "./run.ts";
 import type { Settlement } from "./store.ts";
 
@@ -18,7 +18,7 @@ export interface Job<P extends Json = Json> extends ClaimedJob {
 }
 
 // oxlint-disable-next-line typescript/no-invalid-void-type -- a handler may have nothing to say
-type Result = Json | undefined | void | Snooze | typeof SETTLED;
+type Result = Json | undefined | void | Snooze | Settled;
 
 export interface AttemptsOptions {
   readonly handler: Handler;

@@ -1,7 +1,7 @@
 export type { Handler, Job } from "./attempts.ts";
 export { Jobs, type JobOptions } from "./client.ts";
 export type { Added, Claim, ClaimedJob, JobError, JobRecord, JobState, Json, NewJob } from "./job.ts";
-export { LeaseLostError, SETTLED, snooze, UnrecoverableError, type Snooze } from "./outcome.ts";
+export { LeaseLostError, SETTLED, snooze, UnrecoverableError, type Settled, type Snooze } from "./outcome.ts";
 export type { JobContext } from "./run.ts";
 export { isMove, MOVES, STATES, type Move, type MoveCause } from "./states.ts";
 export type {

@@ -1,8 +1,15 @@
 /** What a handler can say about an attempt besides returning a result: not now, never, and "I have settled it". */
 import { checkMs } from "sluice/internal";
 
+const settled: unique symbol = Symbol("settled");
+
+/** An object, since the type of a symbol is widened on its way out of an `async` function. */
+export interface Settled {
+  readonly [settled]: true;
+}
+
 /** Returned by a handler that has settled the job itself, in a transaction of its own: the worker writes nothing. */
-export const SETTLED: unique symbol = Symbol.for("@sluice/jobs/settled") as typeof SETTLED;
+export const SETTLED: Settled = Object.freeze({ [settled]: true as const });
 
 /** Returned by a handler to have the job again later, without charging the attempt. Made by `snooze`. */
 export class Snooze {

@@ -24,12 +24,13 @@ export interface Unsettled {
 const RETRY = { baseMs: 100, maxMs: 5_000 };
 
 export class Settler implements TimerTask {
-  // I1  at most one batch is at the store
+  // I1  at most one batch is at the store; #atStore has those of it that are not saved
   // I2  while #waiting is not empty, a batch is at the store, #timer runs, or #send is queued for this turn
   readonly #options: SettlerOptions;
   #waiting: Unsettled[] = [];
-  #atStore: readonly Unsettled[] = [];
+  readonly #atStore = new Set<Unsettled>();
   #isQueued = false;
+  #isSending = false;
   #failures = 0;
   #timer: Timer | undefined;
   #isClosed = false;
@@ -39,7 +40,7 @@ export class Settler implements TimerTask {
   }
 
   get size(): number {
-    return this.#waiting.length + this.#atStore.length;
+    return this.#waiting.length + this.#atStore.size;
   }
 
   push(run: Run, settlement: Settlement): void {
@@ -68,48 +69,59 @@ export class Settler implements TimerTask {
   /** At the end of this turn, so that those who end together are saved together. */
   #queue(): void {
     if (this.#isQueued || this.#isClosed || this.#timer !== undefined) return;
-    if (this.#waiting.length === 0 || this.#atStore.length > 0) return;
+    if (this.#isSending || this.#waiting.length === 0) return;
     this.#isQueued = true;
     queueMicrotask(() => void this.#send());
   }
 
   async #send(): Promise<void> {
+    const batch = this.#waiting;
     this.#isQueued = false;
-    this.#atStore = this.#waiting;
+    this.#isSending = true;
     this.#waiting = [];
-    const failed = await this.#settle(this.#atStore);
-    this.#atStore = [];
+    for (const entry of batch) this.#atStore.add(entry);
+    await this.#settle(batch);
+    this.#isSending = false;
     if (this.#isClosed) return;
-    if (failed.length === 0) {
+    if (this.#atStore.size === 0) {
       this.#failures = 0;
-      return this.#queue();
+      this.#queue();
+      return;
     }
     const { clock, random } = this.#options;
-    this.#waiting = [...failed, ...this.#waiting];
+    this.#waiting = [...this.#atStore, ...this.#waiting];
+    this.#atStore.clear();
     this.#failures += 1;
     this.#timer = clock.setTimer(backoffMs(this.#failures, RETRY, random), this);
   }
 
-  /** Those that are still to be saved. */
-  async #settle(batch: readonly Unsettled[]): Promise<readonly Unsettled[]> {
+  async #settle(batch: readonly Unsettled[]): Promise<void> {
     const { store, onSettled, onError } = this.#options;
+    let answers: readonly boolean[];
     try {
-      const answers = await store.settle(batch.map(({ settlement }) => settlement));
-      if (!this.#isClosed) batch.forEach((entry, index) => onSettled(entry, answers[index] === true));
-      return [];
+      answers = await store.settle(batch.map(({ settlement }) => settlement));
     } catch (error) {
       onError(error);
-      if (this.#isClosed || !(error instanceof RangeError || error instanceof TypeError)) return batch;
-      return this.#settleOdd(batch);
+      if (error instanceof RangeError || error instanceof TypeError) await this.#settleOdd(batch);
+      return;
+    }
+    if (this.#isClosed) return;
+    for (const [index, entry] of batch.entries()) {
+      this.#atStore.delete(entry);
+      onSettled(entry, answers[index] === true);
     }
   }
 
   /** One of the batch is not to the store's taste, and must not sink the others. */
-  async #settleOdd(batch: readonly Unsettled[]): Promise<readonly Unsettled[]> {
+  async #settleOdd(batch: readonly Unsettled[]): Promise<void> {
     const [only] = batch;
-    if (batch.length > 1) return (await Promise.all(batch.map((entry) => this.#settle([entry])))).flat();
-    if (only?.settlement.kind !== "complete" || only.settlement.result === undefined) return batch;
-    // The work is done, so that it must not be repeated for the sake of a result that can't be kept.
-    return this.#settle([{ run: only.run, settlement: { ...only.settlement, result: undefined } }]);
+    if (batch.length > 1) await Promise.all(batch.map((entry) => this.#settle([entry])));
+    else if (only?.settlement.kind === "complete" && only.settlement.result !== undefined) {
+      // The work is done, so that it must not be repeated for the sake of a result that can't be kept.
+      const bare: Unsettled = { run: only.run, settlement: { ...only.settlement, result: undefined } };
+      this.#atStore.delete(only);
+      this.#atStore.add(bare);
+      await this.#settle([bare]);
+    }
   }
 }

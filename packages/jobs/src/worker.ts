@@ -200,15 +200,13 @@ export class Worker<P extends Json = Json> implements AsyncDisposable {
     const { pollMs } = this.#options;
     const [nextAt, now] = await Promise.all([this.#store.nextAt(this.queue), this.#store.now()]);
     const isDue = nextAt !== undefined && nextAt <= now;
-    if (isDue && !this.#hasSweptForDue) {
-      // What is due and can't be claimed is a lapsed lease. If it still is after a sweep, somebody else was faster.
-      this.#hasSweptForDue = true;
-      await this.#sweep();
-      this.#mayHaveMore = true;
-      return;
-    }
-    this.#hasSweptForDue = false;
     this.#wakeAfter(nextAt === undefined || isDue ? pollMs : Math.min(pollMs, nextAt - now));
+    if (isDue && !this.#hasSweptForDue) {
+      // What is due and can't be claimed is a lapsed lease, or has just become due. If it still is after a sweep, somebody
+      // else was faster.
+      this.#hasSweptForDue = true;
+      void this.#sweep().then(() => this.#wake());
+    } else this.#hasSweptForDue = false;
   }
 
   #wakeAfter(delayMs: number): void {
