@@ -72,8 +72,7 @@ class SmtpChannel implements EmailChannel {
       maxConnections: checkInteger("maxConnections", maxConnections, 1),
       maxMessages: 1_000, // now and then a new connection, since the name may lead to another machine by then
       maxRequeues: checkInteger("maxReconnects", maxReconnects, 0),
-      connectionTimeout: checkInteger("timeoutMs", timeoutMs, 1),
-      greetingTimeout: timeoutMs,
+      connectionTimeout: checkInteger("timeoutMs", timeoutMs, 1), // until it has greeted
       dnsTimeout: timeoutMs,
       socketTimeout: timeoutMs,
       socketCloseTimeout: 0, // what an abort ends may not finish in the background
