@@ -296,6 +296,24 @@ it("rejects with what classify threw", async () => {
   expect(result).toBe(broken);
 });
 
+it.each(["retry", "stop"] as const)(
+  "ends by the abort that comes from within classify, which says %s",
+  async (verdict) => {
+    const clock = new VirtualClock();
+    const call = new AbortController();
+    const policy = retry({
+      clock,
+      classify() {
+        call.abort("enough");
+        return verdict;
+      },
+    });
+    await expect(policy.run(() => unavailable(), { signal: call.signal })).rejects.toBe("enough");
+    expect(clock.timers).toBe(0);
+    expect(policy.stats()).toMatchObject({ running: 0, waiting: 0, attempts: 1, abandoned: 0 });
+  },
+);
+
 /** A fails at once and has 500 ms to wait; B comes after 10 ms and takes 20. One slot for both. */
 async function share(order: "retry outside" | "permit outside"): Promise<{ bStartedAt: number; ended: string[] }> {
   const clock = new VirtualClock();

@@ -123,6 +123,7 @@ class Run<T> extends Watcher implements TimerTask {
   readonly #deadline: Deadline | undefined;
   #idempotencyKey: string | undefined;
   #attempt = 0;
+  #isTrying = false;
   #timer: Timer | undefined;
   #answer: { readonly reason: unknown } | undefined;
 
@@ -169,14 +170,15 @@ class Run<T> extends Watcher implements TimerTask {
 
   override onAbort(reason: unknown): void {
     this.#answer = { reason };
-    if (this.#timer === undefined) this.#rules.counts.abandoned += 1;
-    else this.#rules.counts.waiting -= 1;
+    if (this.#isTrying) this.#rules.counts.abandoned += 1;
+    if (this.#timer !== undefined) this.#rules.counts.waiting -= 1;
     this.#finish();
     this.#reject(reason);
   }
 
   #try(): void {
     this.#attempt += 1;
+    this.#isTrying = true;
     this.#rules.counts.attempts += 1;
     try {
       const result = this.#fn(new Context(this, this.#attempt));
@@ -203,13 +205,14 @@ class Run<T> extends Watcher implements TimerTask {
     try {
       this.#schedule(error);
     } catch (reason) {
-      this.#finish();
+      if (this.#answer === undefined) this.#finish();
       this.#reject(reason);
     }
   }
 
   /** The attempt has ended: whether after the caller had its answer. */
   #isAbandoned(): boolean {
+    this.#isTrying = false;
     if (this.#answer !== undefined) this.#rules.counts.abandoned -= 1;
     return this.#answer !== undefined;
   }
@@ -222,6 +225,7 @@ class Run<T> extends Watcher implements TimerTask {
     const waitMs = Math.max(hintMs, backoffMs(this.#attempt, backoff, random));
     const leftMs = this.#deadline?.leftMs ?? Infinity;
     if (waitMs >= leftMs) throw new DeadlineError(leftMs, waitMs, { cause: error });
+    if (this.#answer !== undefined) return; // `classify` has aborted the run
     this.#timer = clock.setTimer(waitMs, this); // also for 0: attempts that fail at once must not block the event loop
     counts.waiting += 1;
   }
