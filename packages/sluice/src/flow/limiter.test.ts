@@ -101,19 +101,24 @@ it("ends all with the reason of abort, but keeps the slots until what runs has e
   expect([ran, limit.running]).toEqual([false, 0]);
 });
 
-it("does not call fn when abort comes between the grant and the call", async () => {
-  const limit = new Limiter(1);
-  const first = Promise.withResolvers<void>();
-  let ran = false;
-  const held = limit.run(() => first.promise);
-  const next = limit.run(() => void (ran = true));
-  first.resolve();
-  while (limit.waiting > 0) await Promise.resolve(); // up to the grant
-  limit.abort("now");
-  await held;
-  await expect(next).rejects.toBe("now");
-  expect([ran, limit.running]).toEqual([false, 0]);
-});
+it.each(["the caller", "the limiter"])(
+  "does not call fn when %s aborts between the grant and the call",
+  async (who) => {
+    const limit = new Limiter(1);
+    const call = new AbortController();
+    const first = Promise.withResolvers<void>();
+    let ran = false;
+    const held = limit.run(() => first.promise);
+    const next = limit.run(() => void (ran = true), { signal: call.signal });
+    first.resolve();
+    while (limit.waiting > 0) await Promise.resolve(); // up to the grant
+    if (who === "the caller") call.abort("now");
+    else limit.abort("now");
+    await held;
+    await expect(next).rejects.toBe("now");
+    expect([ran, limit.running]).toEqual([false, 0]);
+  },
+);
 
 it("runs what was accepted when it closes, and turns away newcomers and who waits to be accepted", async () => {
   const limit = new Limiter(1, { capacity: 1, whenFull: "wait" });
