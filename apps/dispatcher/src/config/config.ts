@@ -11,6 +11,7 @@ export interface Config {
   readonly intake: Intake;
 }
 
+/** Where two rules bring one event to one user over one channel, the first in file order does it. */
 export interface Rule {
   readonly name: string;
   /** All that are given must hold; patterns match whole values, `*` stands for any run of characters. */
@@ -24,7 +25,7 @@ export interface Rule {
   readonly to: {
     readonly users?: readonly string[] | undefined;
     readonly roles?: readonly string[] | undefined;
-    /** Dotted path into `data` at which a repository is named: reaches those who follow it. */
+    /** Dotted path into `data` at which a repository is named: reaches those who follow it, letter for letter. */
     readonly followersOf?: string | undefined;
   };
   readonly channels: readonly string[];
@@ -34,17 +35,17 @@ export interface Rule {
 }
 
 export interface Limits {
-  /** Each user's token bucket over all channels: `count` at once, refilled over `perMs`. @default 5 per minute */
+  /** Each user's token bucket over all channels: `count` at once (1 to 10^9), refilled over `perMs`. @default 5 per minute */
   readonly perUser: { readonly count: number; readonly perMs: number };
-  /** Sends under way at once, by channel. @default email 100, webhook 100 */
+  /** Sends under way at once, by channel: 1 to 10,000. @default 100 each */
   readonly concurrency: Readonly<Record<string, number>>;
-  /** One attempt. @default 5000 */
+  /** One attempt; at most `deadlineMs`. @default 5000 */
   readonly attemptTimeoutMs: number;
   /** From the first attempt to the last; waiting for the limit is not counted. @default 900000 */
   readonly deadlineMs: number;
-  /** Attempts after the first. @default 3 */
+  /** Attempts after the first: 0 to 100. @default 3 */
   readonly retries: number;
-  /** Ceiling of the first back-off, doubled with each attempt; full jitter. @default 1000 */
+  /** Ceiling of the first back-off, doubled with each attempt; full jitter; at most `retryMaxMs`. @default 1000 */
   readonly retryBaseMs: number;
   /** @default 60000 */
   readonly retryMaxMs: number;
@@ -54,7 +55,7 @@ export interface Limits {
     /** @default 30000 */
     readonly cooldownMs: number;
   };
-  /** How long a dead process's work stays its own. @default 30000 */
+  /** How long a dead process's work stays its own; at least 100. @default 30000 */
   readonly leaseMs: number;
 }
 
@@ -66,14 +67,14 @@ export interface Providers {
 }
 
 export interface Intake {
-  /** Events accepted and not yet expanded. @default 10000 */
+  /** Events accepted and not yet expanded: 1 to 10^9. @default 10000 */
   readonly capacity: number;
   /** Of one request body. @default 4 MiB */
   readonly maxBodyBytes: number;
-  /** Of one event as JSON. @default 256 KiB */
+  /** Of one event as JSON; at most `maxBodyBytes`. @default 256 KiB */
   readonly maxEventBytes: number;
-  /** Events in one batch. @default 1000 */
+  /** Events in one batch; at most `capacity`. @default 1000 */
   readonly maxBatch: number;
-  /** Expanding at once. @default 50 */
+  /** Expanding at once: 1 to 10,000. @default 50 */
   readonly expanders: number;
 }

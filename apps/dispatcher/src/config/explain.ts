@@ -5,7 +5,7 @@ import { show } from "./faults.ts";
 /** For zod's option `error`: all that has no words of its own. */
 export function explain(issue: z.core.$ZodRawIssue): string {
   if (issue.code === "unrecognized_keys") return `is not known; known are ${known(issue.inst).join(", ")}`;
-  if (issue.code === "invalid_key") return `must have a key that ${issue.issues.map(({ message }) => message).join()}`;
+  if (issue.code === "invalid_key") return issue.issues.map(({ message }) => message).join("; ");
   return issue.input === undefined ? "is missing" : `${rule(issue)}, got ${show(issue.input)}`;
 }
 

@@ -168,7 +168,7 @@ describe("a rule", () => {
     expect(faultsOfRule({ when: { data: { "a..b": ["x"] }, type: [""], source: [] } })).toEqual([
       "rules[0].when.source must have >= 1 elements, got []",
       'rules[0].when.type[0] must have >= 1 characters, got ""',
-      'rules[0].when.data["a..b"] must have a key that must be keys with dots between, such as repository.full_name, got "a..b"',
+      'rules[0].when.data["a..b"] must be keys with dots between, such as repository.full_name, got "a..b"',
     ]);
   });
 });
@@ -220,6 +220,11 @@ it("wants limits that fit together", () => {
     "intake.maxEventBytes must be <= maxBodyBytes (9), got 10",
     "intake.maxBatch must be <= capacity (3), got 4",
   ]);
+  const equal = faultsAfter((draft) => {
+    draft["limits"] = { attemptTimeoutMs: 7, deadlineMs: 7, retryBaseMs: 5, retryMaxMs: 5 };
+    draft["intake"] = { maxEventBytes: 9, maxBodyBytes: 9, capacity: 3, maxBatch: 3 };
+  });
+  expect(equal).toEqual([]);
 });
 
 it.each(["smtp://", "http://mail.example.com", "mail.example.com"])(
@@ -272,6 +277,6 @@ it("takes any JSON in the place of any part without losing its composure", () =>
   const inAll = fc.property(fc.jsonValue(), (value) => {
     expect(checkConfig(value, forms).length).toBeGreaterThan(0);
   });
-  fc.assert(inPart, { numRuns: 500 });
-  fc.assert(inAll, { numRuns: 200 });
+  fc.assert(inPart, { numRuns: 200 });
+  fc.assert(inAll, { numRuns: 100 });
 });

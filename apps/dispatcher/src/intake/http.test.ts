@@ -405,7 +405,7 @@ it("answers whatever JSON with 202 or 4xx, and accepts every good event of a bat
       if (good.length > 0) expect(response.status).toBe(202);
     },
   );
-  await fc.assert(holds, { numRuns: 300 });
+  await fc.assert(holds, { numRuns: 150 });
 });
 
 it("answers whatever bytes with 202 or 4xx", async () => {
@@ -414,7 +414,7 @@ it("answers whatever bytes with 202 or 4xx", async () => {
   const holds = fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), types, async (bytes, type) => {
     expect([202, 400, 413, 415, 422]).toContain((await post(app, bytes, { type })).status);
   });
-  await fc.assert(holds, { numRuns: 300 });
+  await fc.assert(holds, { numRuns: 150 });
 });
 
 async function open(port: number, head: readonly string[]): Promise<Socket> {

@@ -44,8 +44,8 @@ it("bounds the depth, and says where it ends", () => {
   expect(faultOf(nested(101))?.path.length).toBe(100);
 });
 
-it("survives any depth that a body has room for", () => {
-  const parsed = parseJson(Buffer.from("[".repeat(1_000_000) + "]".repeat(1_000_000)));
+it("survives a depth at which recursion would not", () => {
+  const parsed = parseJson(Buffer.from("[".repeat(200_000) + "]".repeat(200_000)));
   expect("value" in parsed && faultOf(parsed.value)?.detail).toBe("must be nested at most 100 deep");
 });
 

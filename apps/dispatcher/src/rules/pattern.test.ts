@@ -30,7 +30,7 @@ it("matches as a regular expression would, anchored and with .* for each star", 
     const escaped = source.split("*").map((piece) => piece.replaceAll(".", "\\."));
     expect(compilePattern(source)(value)).toBe(new RegExp(`^${escaped.join(".*")}$`).test(value));
   });
-  fc.assert(agree, { numRuns: 5_000 });
+  fc.assert(agree, { numRuns: 2_000 });
 });
 
 it("reads a long value once for each piece, where a regular expression would never end", () => {
