@@ -12,6 +12,7 @@ beforeEach(() => {
   write(LONG, 400);
   write("apps/dispatcher/src/short.ts", 399);
   write("packages/sluice/dist/long.js", 1_000);
+  write("packages/sluice/src/sync/x.test.ts", 599);
 });
 
 afterEach(() => {
@@ -25,6 +26,11 @@ function write(file: string, lines: number): void {
 
 it("names a file of 400 lines, and none below", () => {
   expect(faults(root, {})).toEqual([`${LONG} has 400 lines`]);
+});
+
+it("names a list of tests of 600 lines", () => {
+  write("packages/sluice/src/sync/x.test.ts", 600);
+  expect(faults(root, { [LONG]: "generated" })).toEqual(["packages/sluice/src/sync/x.test.ts has 600 lines"]);
 });
 
 it("lets a file be long that is listed", () => {

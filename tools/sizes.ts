@@ -1,8 +1,9 @@
-// Fails when a source or test file has 400 lines or more and isn't listed here with its reason, or is listed in vain.
+// Fails when a source has 400 lines or more, or a list of tests 600, and isn't listed here with its reason, or is listed
+// in vain. Tests may be longer since they are flat: nobody has to read all of them to follow one.
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-const MAX_LINES = 399;
+const MAX_LINES = { source: 399, test: 599 };
 const FILES = ["{packages,apps}/*/src/**/*.{ts,sql}", "{bench,tests,tools}/**/*.ts"];
 const ALLOWED: Readonly<Record<string, string>> = {};
 
@@ -11,7 +12,7 @@ export function faults(root = ".", allowed: Readonly<Record<string, string>> = A
   const long = new Map<string, number>();
   for (const file of files) {
     const count = readFileSync(join(root, file), "utf8").split("\n").length - 1;
-    if (count > MAX_LINES) long.set(file, count);
+    if (count > MAX_LINES[file.endsWith(".test.ts") ? "test" : "source"]) long.set(file, count);
   }
   const inVain = Object.keys(allowed).filter((file) => !long.has(file));
   return [

@@ -3,7 +3,6 @@ import { expect, it } from "vitest";
 import { Deadline } from "../clock/deadline.ts";
 import { TimeoutError } from "../errors.ts";
 import { KeyedCircuitBreaker } from "../resilience/keyed-circuit-breaker.ts";
-import { retry } from "../resilience/retry.ts";
 import type { Permit } from "../sync/permit.ts";
 import { Semaphore } from "../sync/semaphore.ts";
 import { abortCases, type AbortSubject } from "./abort-suite.ts";
@@ -36,38 +35,6 @@ const subjects: Readonly<Record<string, readonly AbortSubject[]>> = {
           call: (options) => breakers.run("key", fn, options),
           satisfy: finish,
           state: () => ({}),
-        };
-      },
-    },
-  ],
-  "resilience/retry.ts": [
-    {
-      name: "retry.run between two attempts",
-      lacks: { timeoutMs: "nothing is admitted: `deadline` limits it as a whole" },
-      open(clock) {
-        const waits = { baseMs: 1_000, factor: 1, random: () => 0.9 };
-        const policy = retry({ ...waits, retries: Infinity, classify: () => "retry", clock });
-        let isUp = false;
-        return {
-          call: (options) => policy.run(() => (isUp ? "up" : Promise.reject(new Error("down"))), options),
-          async satisfy() {
-            isUp = true;
-            await clock.advance(1_000);
-          },
-          state: () => ({ running: policy.stats().running, waiting: policy.stats().waiting }),
-        };
-      },
-    },
-    {
-      name: "retry.run during an attempt",
-      lacks: { timeoutMs: "nothing is admitted: `deadline` limits it as a whole" },
-      open(clock) {
-        const policy = retry({ clock });
-        const { fn, finish } = work();
-        return {
-          call: (options) => policy.run(fn, options),
-          satisfy: finish,
-          state: () => ({ running: policy.stats().running, waiting: policy.stats().waiting }),
         };
       },
     },
