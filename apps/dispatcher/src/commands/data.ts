@@ -1,16 +1,14 @@
 /** The folder that holds everything a dispatcher must not lose. */
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { Reader } from "../storage/reader.ts";
 import { CommandError, systemReason } from "./failure.ts";
-
-/** @default of every `--data` */
-export const DATA_FOLDER = ".sluice";
 
 /** Makes the folder if it isn't there, and hides it from git. */
 export function makeDataFolder(folder: string): string {
   try {
-    mkdirSync(folder, { recursive: true });
+    // Where the parent is there, no `recursive`: in a folder like /proc it would try for ever.
+    mkdirSync(folder, { recursive: existsSync(folder) || !existsSync(dirname(resolve(folder))) });
     const ignore = join(folder, ".gitignore");
     if (!existsSync(ignore)) writeFileSync(ignore, "*\n");
   } catch (error) {

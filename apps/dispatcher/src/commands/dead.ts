@@ -29,7 +29,9 @@ export function listDead(options: DeadOptions, terminal: Terminal): void {
     if (options.json === true) return letters.forEach((letter) => terminal.print(JSON.stringify(letter)));
     const total = reader.countDead(options);
     if (total > 0) terminal.print(letters.map(lineOf).join("\n"));
-    terminal.note(total > letters.length ? `the oldest ${count(letters.length)} of ${count(total)}` : `${count(total)} dead`);
+    terminal.note(
+      total > letters.length ? `the oldest ${count(letters.length)} of ${count(total)}` : `${count(total)} dead`,
+    );
   } finally {
     reader.close();
   }

@@ -1,12 +1,14 @@
 /** The command line: what there is to ask for, and which exit code answers it. */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { checkConfigCommand } from "./check-config.ts";
-import { DATA_FOLDER } from "./data.ts";
-import { listDead, redriveDead, type DeadOptions, type RedriveOptions } from "./dead.ts";
+import type { DeadOptions, RedriveOptions } from "./dead.ts";
 import { CommandError } from "./failure.ts";
-import { showNotification, type NotificationOptions } from "./notification.ts";
-import { run, type RunOptions } from "./run.ts";
+import type { NotificationOptions } from "./notification.ts";
+import type { RunOptions } from "./run.ts";
 import { processTerminal, type Terminal } from "./terminal.ts";
+
+// A command is loaded when it is asked for: all of them together take longer than most need to run.
+
+const DATA_FOLDER = ".sluice";
 
 const EXIT_CODES = `
 Exit codes: 0 it is done, 1 it went wrong, 2 it was asked for in a wrong way or the configuration is bad.`;
@@ -27,16 +29,17 @@ function program(terminal: Terminal): Command {
   const root = new Command("sluice-dispatcher")
     .description("Takes events in and sends notifications out: limits kept, nothing lost.")
     .exitOverride()
-    .configureOutput({ writeOut: (text) => terminal.print(text.trimEnd()), writeErr: (text) => terminal.note(text.trimEnd()) })
+    .configureOutput({
+      writeOut: (text) => terminal.print(text.trimEnd()),
+      writeErr: (text) => terminal.note(text.trimEnd()),
+    })
     .addHelpText("after", EXIT_CODES);
-  const data = (): Option => new Option("--data <dir>", "folder of everything that must not be lost").default(DATA_FOLDER);
-  const config = (): Option => new Option("--config <file>", "configuration; left out: the sample configuration");
 
   root
     .command("run", { isDefault: true })
     .description("take events, deliver what the rules ask for, and stay up until SIGTERM or Ctrl-C")
-    .addOption(data())
-    .addOption(config())
+    .addOption(dataOption())
+    .option("--config <file>", "configuration; left out: the sample configuration")
     .option("--events <file>", "events to feed, as JSON Lines, - for standard input; left out: the GitHub samples")
     .option("--once", "end when every notification is delivered, deferred, dropped or dead")
     .option("--json", "with --once: the summary as JSON, the last line of standard output")
@@ -48,27 +51,29 @@ function program(terminal: Terminal): Command {
         .choices(["trace", "debug", "info", "warn", "error", "fatal", "silent"])
         .default(undefined, "warn on a terminal, info elsewhere"),
     )
-    .action((options: RunOptions) => run(options, terminal));
+    .action(async (options: RunOptions) => (await import("./run.ts")).run(options, terminal));
 
   root
     .command("check-config")
     .description("tell everything that is wrong with a configuration")
     .argument("<file>", "the configuration")
-    .action((file: string) => checkConfigCommand(file, terminal));
+    .action(async (file: string) => (await import("./check-config.ts")).checkConfigCommand(file, terminal));
 
   root
     .command("notification")
     .description("tell the history of a notification")
     .argument("<id>", "its id, such as ntf_Wm0bXy3eQm2uYF8kX1hT5A")
-    .addOption(data())
+    .addOption(dataOption())
     .option("--json", "as JSON")
-    .action((id: string, options: NotificationOptions) => showNotification(id, options, terminal));
+    .action(async (id: string, options: NotificationOptions) => {
+      (await import("./notification.ts")).showNotification(id, options, terminal);
+    });
 
   const dead = root.command("dead").description("notifications that were given up");
   const chosen = (command: Command): Command =>
     command
       .argument("[ids...]", "only these")
-      .addOption(data())
+      .addOption(dataOption())
       .option("--user <id>", "only to this user")
       .option("--channel <name>", "only over this channel")
       .option("--rule <name>", "only by this rule")
@@ -76,13 +81,21 @@ function program(terminal: Terminal): Command {
       .option("--json", "as JSON");
   chosen(dead.command("list"))
     .description("list them, oldest first")
-    .action((ids: string[], options: DeadOptions) => listDead({ ...options, ...some(ids) }, terminal));
+    .action(async (ids: string[], options: DeadOptions) => {
+      (await import("./dead.ts")).listDead({ ...options, ...some(ids) }, terminal);
+    });
   chosen(dead.command("redrive"))
     .description("put them back in their queues; without --yes, only show which")
     .option("--all", "all of them")
     .option("--yes", "do it")
-    .action((ids: string[], options: RedriveOptions) => redriveDead({ ...options, ...some(ids) }, terminal));
+    .action(async (ids: string[], options: RedriveOptions) => {
+      await (await import("./dead.ts")).redriveDead({ ...options, ...some(ids) }, terminal);
+    });
   return root;
+}
+
+function dataOption(): Option {
+  return new Option("--data <dir>", "folder of everything that must not be lost").default(DATA_FOLDER);
 }
 
 function some(ids: readonly string[]): { readonly ids?: readonly string[] } {

@@ -4,12 +4,12 @@
  */
 import { fileURLToPath } from "node:url";
 import { StoreOpenError } from "@sluice/jobs/sqlite";
-import { pino, type Logger } from "pino";
+import { type Logger, pino } from "pino";
 import { systemClock } from "sluice";
 import { channelForms } from "../channels/forms.ts";
-import { loadConfig } from "../config/load.ts";
 import type { Config } from "../config/config.ts";
 import { ConfigError } from "../config/faults.ts";
+import { loadConfig } from "../config/load.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Misbehaviour } from "../inbox/misbehaviour.ts";
 import { intakeApp } from "../intake/http.ts";
@@ -18,8 +18,8 @@ import { summaryOf, summaryText } from "../report/summary.ts";
 import { makeDataFolder } from "./data.ts";
 import { CommandError, systemReason } from "./failure.ts";
 import { checkEventsFile, feed } from "./feed.ts";
-import { openProviders, type Providers } from "./providers.ts";
-import { listen, type Listening } from "./server.ts";
+import { openProviders } from "./providers.ts";
+import { listen } from "./server.ts";
 import { onStopSignal } from "./signals.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -35,6 +35,17 @@ export interface RunOptions {
   readonly logLevel?: string | undefined;
 }
 
+interface Context {
+  readonly options: RunOptions;
+  readonly config: Config;
+  /** The database. */
+  readonly file: string;
+  readonly terminal: Terminal;
+  readonly log: Logger;
+  /** Aborts when the process is told to stop. */
+  readonly signal: AbortSignal;
+}
+
 const SAMPLE_CONFIG = fileURLToPath(new URL("../../sample/config.yaml", import.meta.url));
 
 /** Every kind of trouble, and each seldom enough that most breakers stay closed. */
@@ -43,33 +54,6 @@ const CHAOS: Misbehaviour = { slow: 0.05, "4xx": 0.03, "5xx": 0.06, drop: 0.05, 
 const PATIENCE_MS = 120_000;
 
 export async function run(options: RunOptions, terminal: Terminal): Promise<void> {
-  const { config, file } = await check(options);
-  const log = pino({ level: options.logLevel ?? (process.stderr.isTTY ? "warn" : "info") }, pino.destination(2));
-  using stop = onStopSignal(() => terminal.note("stopping; once more to stop at once"));
-  const { signal } = stop;
-  await using cleanup = new AsyncDisposableStack(); // the last first: intake, then workers, channels and store, then inbox
-
-  const { channels, inbox } = await openProviders(config, options.chaos === true ? CHAOS : {});
-  cleanup.defer(() => inbox?.close());
-  if (inbox !== undefined) terminal.note(`the local inbox is at ${inbox.smtpUrl} and ${inbox.webhookBase}`);
-  const dispatcher = await openDispatcher(file, config, channels, log);
-  cleanup.defer(() => dispatcher.stop().then(() => {}));
-  const server = options.once === true ? undefined : await listenTo(dispatcher, options, config, log);
-  cleanup.defer(() => server?.close());
-  if (server !== undefined) terminal.note(`listening on ${server.address}`);
-
-  const ended = await work(dispatcher, options, config, terminal, signal);
-  if (server !== undefined) {
-    if (ended) terminal.print(`up at ${server.address} until SIGTERM or Ctrl-C`);
-    await aborted(signal);
-    await server.close();
-  }
-  const { finished, released, lost } = await dispatcher.stop();
-  if (signal.aborted) terminal.note(`stopped: of what was under way ${finished} ended, ${released} were given back, ${lost} are left to their leases`);
-  if (!ended && options.once === true) throw new CommandError("stopped before everything was done; start it again");
-}
-
-async function check(options: RunOptions): Promise<{ readonly config: Config; readonly file: string }> {
   const { json, once, chaos, events, data } = options;
   if (json === true && once !== true) throw new CommandError("--json needs --once", 2);
   const config = await readConfig(options.config ?? SAMPLE_CONFIG);
@@ -77,7 +61,14 @@ async function check(options: RunOptions): Promise<{ readonly config: Config; re
   if (chaos === true && email !== undefined && webhook !== undefined)
     throw new CommandError("--chaos needs the local inbox, and the configuration names a provider for each channel", 2);
   checkEventsFile(events);
-  return { config, file: makeDataFolder(data) };
+  const file = makeDataFolder(data);
+  const log = pino({ level: options.logLevel ?? (process.stderr.isTTY ? "warn" : "info") }, pino.destination(2));
+  const stop = onStopSignal(() => terminal.note("stopping; once more to stop at once"));
+  try {
+    await withInbox({ options, config, file, terminal, log, signal: stop.signal });
+  } finally {
+    stop.forget();
+  }
 }
 
 async function readConfig(file: string): Promise<Config> {
@@ -89,42 +80,65 @@ async function readConfig(file: string): Promise<Config> {
   }
 }
 
+async function withInbox(context: Context): Promise<void> {
+  const { options, config, terminal } = context;
+  const { channels, inbox } = await openProviders(config, options.chaos === true ? CHAOS : {});
+  if (inbox !== undefined) terminal.note(`the local inbox is at ${inbox.smtpUrl} and ${inbox.webhookBase}`);
+  try {
+    const dispatcher = await openDispatcher(context, channels);
+    try {
+      await (options.once === true ? runOnce(dispatcher, context) : stayUp(dispatcher, context));
+    } finally {
+      await dispatcher.stop();
+    }
+  } finally {
+    await Promise.all(channels.map((channel) => channel.close()));
+    await inbox?.close();
+  }
+}
+
 async function openDispatcher(
-  file: string,
-  config: Config,
-  channels: Providers["channels"],
-  log: Logger,
+  { file, config, log }: Context,
+  channels: Awaited<ReturnType<typeof openProviders>>["channels"],
 ): Promise<Dispatcher> {
   try {
     return await Dispatcher.open({ file, config, channels, log });
   } catch (error) {
-    await Promise.all(channels.map((channel) => channel.close()));
     if (error instanceof StoreOpenError) throw new CommandError(error.message, 1, { cause: error });
     throw error;
   }
 }
 
-function listenTo(dispatcher: Dispatcher, { host, port }: RunOptions, config: Config, log: Logger): Promise<Listening> {
+async function runOnce(dispatcher: Dispatcher, context: Context): Promise<void> {
+  if (await work(dispatcher, context)) return;
+  await stopInOrder(dispatcher, context);
+  throw new CommandError("stopped before everything was done; start it again to go on");
+}
+
+async function stayUp(dispatcher: Dispatcher, context: Context): Promise<void> {
+  const { options, config, terminal, log, signal } = context;
   const { journal, reader } = dispatcher;
   const app = intakeApp({ sink: journal, config: config.intake, reader, health: () => dispatcher.health(), log });
-  return listen(app, host, port);
+  const server = await listen(app, options.host, options.port);
+  try {
+    terminal.note(`listening on ${server.address}`);
+    if (await work(dispatcher, context)) terminal.print(`up at ${server.address} until SIGTERM or Ctrl-C`);
+    await aborted(signal);
+  } finally {
+    await server.close(); // nothing new comes in while the rest stops
+  }
+  await stopInOrder(dispatcher, context);
 }
 
 /** Feeds, waits and sums up; false if it was told to stop before. */
-async function work(
-  dispatcher: Dispatcher,
-  { events, json }: RunOptions,
-  config: Config,
-  terminal: Terminal,
-  signal: AbortSignal,
-): Promise<boolean> {
+async function work(dispatcher: Dispatcher, { options, config, terminal, signal }: Context): Promise<boolean> {
   const { counts, journal } = dispatcher;
   const startedAt = systemClock.now();
   const progress = new Progress(terminal.progress, { counts, standing: () => dispatcher.standing() });
   progress.start();
   dispatcher.start();
   try {
-    await feed(events, journal, config.intake, terminal, signal);
+    await feed(options.events, journal, config.intake, terminal, signal);
     await dispatcher.whenIdle(PATIENCE_MS, signal);
   } catch (error) {
     if (!signal.aborted || error !== signal.reason) throw error;
@@ -134,12 +148,17 @@ async function work(
   }
   const durationMs = systemClock.now() - startedAt;
   const text = summaryText(counts, durationMs);
-  if (json !== true) terminal.print(text);
-  else {
+  if (options.json === true) {
     terminal.note(text);
     terminal.print(JSON.stringify(summaryOf(counts, durationMs)));
-  }
+  } else terminal.print(text);
   return true;
+}
+
+async function stopInOrder(dispatcher: Dispatcher, { terminal }: Context): Promise<void> {
+  const { finished, released, lost } = await dispatcher.stop();
+  const left = lost === 0 ? "" : `, ${lost} are left to their leases`;
+  terminal.note(`stopped: of what was under way ${finished} ended, ${released} were given back${left}`);
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

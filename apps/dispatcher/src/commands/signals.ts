@@ -1,6 +1,8 @@
 /** SIGTERM and Ctrl-C: the first asks to stop in order, the second ends the process where it stands. */
-export interface StopSignal extends Disposable {
+export interface StopSignal {
   readonly signal: AbortSignal;
+  /** Leaves the signals to whoever else wants them. */
+  forget(): void;
 }
 
 const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
@@ -15,7 +17,7 @@ export function onStopSignal(onFirst: () => void): StopSignal {
   for (const name of Object.keys(EXIT_CODES)) process.on(name, listener);
   return {
     signal: controller.signal,
-    [Symbol.dispose]() {
+    forget() {
       for (const name of Object.keys(EXIT_CODES)) process.off(name, listener);
     },
   };

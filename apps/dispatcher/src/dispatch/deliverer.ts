@@ -31,7 +31,7 @@ export interface DelivererOptions {
   /** By provider; shared by all channels. */
   readonly breakers: KeyedCircuitBreaker;
   readonly clock: Clock;
-  readonly random: () => number;
+  readonly random: (() => number) | undefined;
 }
 
 /** One notification on its way. */
@@ -119,7 +119,8 @@ export class Deliverer {
   /** Spread over a whole rest, so that those who wait for a provider don't all come back in one moment. */
   #restMs({ retryAfterMs }: CircuitOpenError): number {
     const { limits, random } = this.#options;
-    return Math.max(retryAfterMs, MIN_REST_MS) + random() * limits.breaker.cooldownMs;
+    const { cooldownMs } = limits.breaker;
+    return Math.max(retryAfterMs, MIN_REST_MS) + backoffMs(1, { baseMs: cooldownMs, maxMs: cooldownMs }, random);
   }
 }
 

@@ -35,7 +35,7 @@ export interface DispatcherOptions {
   readonly graceMs?: number | undefined;
   /** @default systemClock */
   readonly clock?: Clock | undefined;
-  /** Draws back-offs. @default Math.random */
+  /** Draws back-offs. @default chance itself */
   readonly random?: (() => number) | undefined;
 }
 
@@ -79,7 +79,7 @@ export class Dispatcher {
   }
 
   private constructor(options: DispatcherOptions, store: SqliteStore, reader: Reader) {
-    const { config, channels, log, clock = systemClock, random = Math.random } = options;
+    const { config, channels, log, clock = systemClock, random } = options;
     const { limits, intake } = config;
     const journal = new Journal(store, config, randomInt(1, 2 ** 47));
     const { renderer, faults } = compileTemplates(config.templates, channels);
@@ -93,7 +93,7 @@ export class Dispatcher {
       leaseMs: limits.leaseMs,
       maxCrashes: MAX_CRASHES,
       clock,
-      random,
+      ...(random !== undefined && { random }),
       onError: (error: unknown, context: object) => log.error({ err: error, ...context }, "a worker met an error"),
     };
     this.journal = journal;

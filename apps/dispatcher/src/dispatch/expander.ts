@@ -26,8 +26,12 @@ export class Expander {
     const claim = { id: job.id, token: job.token };
     const n = Number(job.payload);
     const event = reader.event(n);
-    const planned = event === undefined ? "the event is gone" : this.#plan(n, event);
-    if (event === undefined || typeof planned === "string") await journal.abandon(n, String(planned), claim);
+    if (event === undefined) {
+      await journal.abandon(n, "the event is gone", claim);
+      return;
+    }
+    const planned = this.#plan(n, event);
+    if (typeof planned === "string") await journal.abandon(n, planned, claim);
     else await journal.expand(claim, n, event, planned);
   }
 

@@ -78,12 +78,20 @@ export class Journal implements EventSink {
 
   async turnAway(delivery: Delivery, provider: string, delayMs: number): Promise<Change | Refused> {
     const { deadlineMs } = this.#config.limits;
-    const answer = await call(this.#store, "turnAway", { ...this.#attempting(delivery), provider, delayMs, deadlineMs });
+    const answer = await call(this.#store, "turnAway", {
+      ...this.#attempting(delivery),
+      provider,
+      delayMs,
+      deadlineMs,
+    });
     return this.#counted(delivery.channel, answer);
   }
 
   async close(delivery: Delivery, to: "dropped" | "dead", reason: string): Promise<Change | Refused> {
-    return this.#counted(delivery.channel, await call(this.#store, "close", { ...this.#attempting(delivery), to, reason }));
+    return this.#counted(
+      delivery.channel,
+      await call(this.#store, "close", { ...this.#attempting(delivery), to, reason }),
+    );
   }
 
   /** The notification's job has been put aside by the store. */
@@ -105,7 +113,7 @@ export class Journal implements EventSink {
 
   #counted<T extends Change | Refused>(channel: string, answer: T): T {
     if (answer.kind === "refused") this.counts.refused += 1;
-    else this.counts.moved(channel, answer as Change);
+    else this.counts.moved(channel, answer);
     return answer;
   }
 }

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import type { NotificationStatus } from "../model.ts";
 import { RunCounts, SETTLED_STATUSES } from "./run-counts.ts";
@@ -25,7 +25,8 @@ it("does not take off what another run had put there", () => {
 
 it("keeps apart why notifications were dropped, without growing for ever", () => {
   const counts = new RunCounts();
-  for (const n of Array.from({ length: 200 }, (_, i) => i)) counts.moved("email", move("queued", "dropped", `why ${n}`));
+  for (const n of Array.from({ length: 200 }, (_, i) => i))
+    counts.moved("email", move("queued", "dropped", `why ${n}`));
   counts.moved("email", move("queued", "dropped", "why 0"));
   expect(counts.dropReasons().get("why 0")).toBe(2);
   expect(counts.dropReasons().size).toBeLessThanOrEqual(51);
@@ -33,7 +34,9 @@ it("keeps apart why notifications were dropped, without growing for ever", () =>
 });
 
 it("agrees with a count of what is where, after any walk", () => {
-  const walk = fc.array(fc.tuple(fc.nat(4), fc.constantFrom(...SETTLED_STATUSES, "queued" as const, "sending" as const)));
+  const walk = fc.array(
+    fc.tuple(fc.nat(4), fc.constantFrom(...SETTLED_STATUSES, "queued" as const, "sending" as const)),
+  );
   fc.assert(
     fc.property(walk, (moves) => {
       const counts = new RunCounts();

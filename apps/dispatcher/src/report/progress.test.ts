@@ -30,7 +30,7 @@ it("draws one block over itself on a terminal, when something has changed", asyn
   email.set("queued", 11);
   await clock.advance(100);
   expect(written).toHaveLength(2);
-  expect(written[1]).toMatch(/^\x1b\[3A\x1b\[J1 events accepted/);
+  expect(written[1]?.startsWith("\x1b[3A\x1b[J1 events accepted")).toBe(true);
   progress.stop();
   expect(written).toHaveLength(2);
   expect(clock.timers).toBe(0);

@@ -14,6 +14,7 @@ export interface ProgressSource {
   standing(): Standing;
 }
 
+const OPEN_STATUSES = ["queued", "sending"] as const;
 const BLOCK_MS = 100;
 const LINE_MS = 2_000;
 
@@ -65,23 +66,27 @@ export class Progress {
   }
 }
 
-export function progressLine({ counts, standing }: ProgressSource): string {
-  const { waiting, notifications } = standing();
-  const pending = [...notifications.values()].map((by) => (by.get("queued") ?? 0) + (by.get("sending") ?? 0));
+export function progressLine(source: ProgressSource): string {
+  const { counts } = source;
+  const { waiting, notifications } = source.standing();
+  const pending = [...notifications.values()].flatMap((by) => OPEN_STATUSES.map((status) => by.get(status) ?? 0));
   const open = pending.reduce((sum, n) => sum + n, 0);
   const settled = SETTLED_STATUSES.map((status) => `${count(counts.count(status))} ${status}`);
   return `${count(counts.events)} events (${count(waiting)} waiting), ${count(open)} to send, ${settled.join(", ")}\n`;
 }
 
-function progressBlock({ counts, standing }: ProgressSource): string {
-  const { waiting, notifications } = standing();
+function progressBlock(source: ProgressSource): string {
+  const { counts } = source;
+  const { waiting, notifications } = source.standing();
   const channels = [...new Set([...notifications.keys(), ...counts.channels()])].toSorted();
-  const rows = channels.map((channel) => [
-    channel,
-    ...(["queued", "sending"] as const).map((status) => count(notifications.get(channel)?.get(status) ?? 0)),
-    ...SETTLED_STATUSES.map((status) => count(counts.count(status, channel))),
-  ]);
-  const table = [["", "queued", "sending", ...SETTLED_STATUSES], ...rows];
-  const lines = table.map(([name = "", ...cells]) => `  ${name.padEnd(10)}${cells.map((c) => c.padStart(11)).join("")}`);
+  const rows = channels.map((channel) => {
+    const open = OPEN_STATUSES.map((status) => notifications.get(channel)?.get(status) ?? 0);
+    const settled = SETTLED_STATUSES.map((status) => counts.count(status, channel));
+    return [channel, ...[...open, ...settled].map(count)];
+  });
+  const table = [["", ...OPEN_STATUSES, ...SETTLED_STATUSES], ...rows];
+  const lines = table.map(
+    ([name = "", ...cells]) => `  ${name.padEnd(10)}${cells.map((c) => c.padStart(11)).join("")}`,
+  );
   return `${count(counts.events)} events accepted, ${count(waiting)} waiting to be expanded\n${lines.join("\n")}\n`;
 }

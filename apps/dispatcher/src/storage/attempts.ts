@@ -56,7 +56,14 @@ export function prepareAttempts(db: DatabaseSync): Pick<Procedures, "begin" | "f
         if (waitMs > 0) {
           const until = now + waitMs;
           const steps: Move["steps"] = [...before, { at: now, kind: "deferred", until, detail: reason }];
-          const move: Move = { run, status: "deferred", reason, charged: true, deferred: { by: "limit", until }, steps };
+          const move: Move = {
+            run,
+            status: "deferred",
+            reason,
+            charged: true,
+            deferred: { by: "limit", until },
+            steps,
+          };
           return settle(row, jobs, { ...claim, kind: "snooze", delayMs: waitMs, reason }, move);
         }
       }
@@ -125,7 +132,10 @@ function outcomeOf(
       const verdict = verdictOn(row, outcome, failures, now, deadlineMs);
       const failed: HistoryEntry = { ...facts, kind: "failed", until: verdict.until, detail: outcome.error };
       if (verdict.until === undefined)
-        return { settlement: complete(claim), move: { failures, ...ended(run, "dead", verdict.reason, now, [failed]) } };
+        return {
+          settlement: complete(claim),
+          move: { failures, ...ended(run, "dead", verdict.reason, now, [failed]) },
+        };
       const retryInMs = verdict.until - now;
       return {
         settlement: { ...claim, kind: "fail", error: outcome.error, retryInMs },

@@ -56,8 +56,7 @@ const event = (id: string): AcceptedEvent => ({
   data: JSON.stringify({ id }),
 });
 
-const accept = (ids: readonly string[], capacity = 100) =>
-  call(store, "accept", { capacity, events: ids.map(event) });
+const accept = (ids: readonly string[], capacity = 100) => call(store, "accept", { capacity, events: ids.map(event) });
 
 const claim = async (queue: string): Promise<ClaimedJob> => {
   const [job] = await store.claim({ queue, max: 1, leaseMs: LEASE_MS, worker: "test" });
@@ -105,7 +104,20 @@ const history = (id: string): NotificationHistory => {
   if (found === undefined) throw new Error(`there is no ${id}`);
   return found;
 };
-const kinds = (id: string): string => history(id).entries.map(({ kind }) => kind).join(" ");
+const kinds = (id: string): string =>
+  history(id)
+    .entries.map(({ kind }) => kind)
+    .join(" ");
+
+async function die(id: string, facts: Partial<PlannedRow> = {}): Promise<void> {
+  await expand([row(id, facts)]);
+  const job = await claim(channelQueue(facts.channel ?? "email"));
+  await begin(job, { perUser: { count: 100, perMs: 1 } });
+  await finish(job, failed(undefined, true));
+}
+
+const redrive = (filter: object, max = 10) => call(store, "redrive", { run: 1, filter, max });
+const prune = (before: number) => call(store, "prune", { before, max: 10 });
 
 describe("accept", () => {
   it("takes each event once, within a batch and over batches", async () => {
@@ -388,19 +400,11 @@ describe("turnAway", () => {
 });
 
 describe("upkeep", () => {
-  async function die(id: string, facts: Partial<PlannedRow> = {}): Promise<void> {
-    await expand([row(id, facts)]);
-    const job = await claim(channelQueue(facts.channel ?? "email"));
-    await begin(job, { perUser: { count: 100, perMs: 1 } });
-    await finish(job, failed(undefined, true));
-  }
-
   it("redrives the dead that a filter names, with retries and deadline anew", async () => {
     await die("n1");
     await die("n2", { user: "bob" });
     await die("n3", { channel: "webhook" });
     await clock.advance(DEADLINE_MS);
-    const redrive = (filter: object, max = 10) => call(store, "redrive", { run: 1, filter, max });
     expect(await redrive({ user: "nobody" })).toBe(0);
     expect(await redrive({ user: "bob", channel: "webhook" })).toBe(0);
     expect(await redrive({ ids: ["n1"], channel: "email" })).toBe(1);
@@ -445,9 +449,8 @@ describe("upkeep", () => {
     await clock.advance(10_000);
     await expand([], "young");
     await accept(["waiting"]);
-    const prune = () => call(store, "prune", { before: start + 10_000, max: 10 });
-    expect(await prune()).toBe(1);
-    expect(await prune()).toBe(0);
+    expect(await prune(start + 10_000)).toBe(1);
+    expect(await prune(start + 10_000)).toBe(0);
     expect(reader.history("n1")).toBeUndefined();
     expect(["n2", "n3"].map((id) => history(id).status)).toEqual(["dead", "queued"]);
     expect(await accept(["old", "open", "waiting", "young"])).toEqual([true, false, false, false]);

@@ -57,7 +57,9 @@ export function prepareUpkeep(db: DatabaseSync): Pick<Procedures, "bury" | "redr
           firstAttemptAt: undefined, // its deadline starts anew
           steps: [{ at: jobs.now, kind: "redriven" }],
         });
-      const added = moved.map(({ n, channel, round }) => notificationJob(channel, { notification: n, round: round + 1 }));
+      const added = moved.map(({ n, channel, round }) =>
+        notificationJob(channel, { notification: n, round: round + 1 }),
+      );
       if (added.length > 0) jobs.add(added);
       return added.length;
     },
