@@ -9,6 +9,14 @@ it("J37: draws from nothing up to a ceiling that doubles, from 100 ms to 10 s by
   expect(backoffMs(4, {}, () => 0.25)).toBe(200);
 });
 
+it("grows by the factor it is given, and not at all with 1", () => {
+  const ceilings = (factor: number): number[] => [1, 2, 3].map((attempt) => backoffMs(attempt, { factor }, () => 1));
+  expect([ceilings(1), ceilings(10)]).toEqual([
+    [100, 100, 100],
+    [100, 1_000, 10_000],
+  ]);
+});
+
 it.each([8, 9, 400, 1_100])(
   "C079: is finite and within the cap after %d attempts, at both ends of the jitter",
   (attempt) => {
