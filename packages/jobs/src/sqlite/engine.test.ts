@@ -17,7 +17,11 @@ const OPTIONS = {
 } as const;
 
 const procedures: ProcedureModule = {
-  migrations: ["CREATE TABLE mine (a TEXT NOT NULL)"],
+  migrations: [
+    "CREATE TABLE mine (a TEXT NOT NULL)",
+    `CREATE TABLE parent (id INTEGER PRIMARY KEY);
+    CREATE TABLE child (parent INTEGER REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)`,
+  ],
   prepare(db) {
     const keep = db.prepare("INSERT INTO mine (a) VALUES (?)");
     return {
@@ -28,6 +32,7 @@ const procedures: ProcedureModule = {
       },
       async later() {},
       rollBack: () => db.exec("ROLLBACK"),
+      orphan: () => db.exec("INSERT INTO child VALUES (1)"),
       limitPages: (pages: number) => db.exec(`PRAGMA max_page_count = ${pages}`),
     };
   },
@@ -88,6 +93,14 @@ it("fails the whole batch if a procedure ends the transaction, and goes on with 
   expect(answers.map((answer) => "failure" in answer)).toEqual([true, true, true]);
   expect(count(run)).toBe(0);
   expect(run(add(3))).toMatchObject([{ value: [{ outcome: "created" }] }]);
+});
+
+it("fails the whole batch if the commit fails, changes nothing by it, and goes on with the next", () => {
+  const { run } = open();
+  const answers = run(add(1), call("orphan"), add(2));
+  for (const answer of answers) expect(answer).toMatchObject({ failure: { message: "FOREIGN KEY constraint failed" } });
+  expect(count(run)).toBe(0);
+  expect(run(add(3))).toMatchObject([{ value: [{ id: "1", outcome: "created" }] }]);
 });
 
 it("refuses a procedure that returns a promise, and one that it doesn't know", () => {

@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { VirtualClock } from "sluice/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { storeCases } from "../conformance/index.ts";
+import type { Claim, ClaimedJob } from "../job.ts";
 import { StoreBusyError, StoreFailedError, StoreOpenError } from "./errors.ts";
 import { SqliteStore, type SqliteStoreOptions } from "./sqlite-store.ts";
 
@@ -49,6 +50,32 @@ it("gives neither an id nor a token twice, also when the jobs are gone and the s
   }
   expect(seen.map(([id]) => id)).toEqual(["1", "2", "3", "4"]);
   expect(seen.map(([, token]) => token)).toEqual([1, 2, 3, 4]);
+});
+
+it("removes a job's errors with the job, whether it is pruned or removed at its end", async () => {
+  for (const succeededMs of [0, 1]) {
+    const { store, clock, path } = await open({ retention: { succeededMs } });
+    await store.add([{ queue: QUEUE, payload: 1 }]);
+    const [first] = await claim(store);
+    await store.settle([{ ...claimOf(first), kind: "fail", error: "not yet", retryInMs: 0 }]);
+    const [second] = await claim(store);
+    const db = new DatabaseSync(path, { readOnly: true });
+    expect(db.prepare("SELECT message FROM sluice_job_errors").all()).toEqual([{ message: "not yet" }]);
+    await store.settle([{ ...claimOf(second), kind: "complete" }]);
+    await clock.advance(1);
+    expect(await store.prune()).toBe(succeededMs);
+    expect(db.prepare("SELECT * FROM sluice_job_errors").all()).toEqual([]);
+    db.close();
+  }
+});
+
+it("prunes in steps as many as there are", async () => {
+  const { store, clock } = await open({ retention: { succeededMs: 5 } });
+  await store.add(Array.from({ length: 2_500 }, (_, index) => ({ queue: QUEUE, payload: index })));
+  expect(await store.cancel({ queue: QUEUE })).toBe(2_500);
+  await clock.advance(5);
+  expect(await store.prune()).toBe(2_500);
+  expect(await store.list({})).toEqual([]);
 });
 
 it("neither stands still nor keeps reads waiting while another process holds the write lock", async () => {
@@ -244,7 +271,11 @@ class Untracked extends VirtualClock {
   }
 }
 
-function claim(store: SqliteStore, max = 10): ReturnType<SqliteStore["claim"]> {
+function claimOf(job: ClaimedJob | undefined): Claim {
+  return { id: job?.id ?? "", token: job?.token ?? 0 };
+}
+
+function claim(store: SqliteStore, max = 10): Promise<ClaimedJob[]> {
   return store.claim({ queue: QUEUE, max, leaseMs: 2_000, worker: "w" });
 }
 
