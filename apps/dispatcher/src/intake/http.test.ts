@@ -154,9 +154,10 @@ describe("one event", () => {
       "ce-type": "a",
       "ce-subject": "%C3%A4%20b",
     };
-    const response = await post(appWith({ sink }), '{"specversion":"not mine"}', { type: "application/json", headers });
+    const data = { specversion: "not mine", time: "2026-01-02T03:04:05Z", data: 1 };
+    const response = await post(appWith({ sink }), JSON.stringify(data), { type: "application/json", headers });
     expect(response.status).toBe(202);
-    expect(sink.events).toMatchObject([{ id: "1", subject: "ä b", data: { specversion: "not mine" } }]);
+    expect(sink.events).toEqual([{ id: "1", source: "/s", type: "a", subject: "ä b", time: undefined, data }]);
     const empty = await post(appWith({ sink }), "", {
       type: "application/json",
       headers: { ...headers, "ce-id": "2" },
@@ -226,6 +227,13 @@ describe("a batch", () => {
     const { errors } = await problemOf(response);
     expect((errors as { pointer: string }[]).map(({ pointer }) => pointer)).toContain("#/1");
     expect(sink.calls).toBe(0);
+  });
+
+  it("is too large only when everything in it is", async () => {
+    const large = event("1", { data: "x".repeat(500) });
+    const both = await post(appWith(), JSON.stringify([large, large]), { type: BATCH });
+    const one = await post(appWith(), JSON.stringify([large, {}]), { type: BATCH });
+    expect([both.status, one.status]).toEqual([413, 422]);
   });
 
   it("may be empty", async () => {

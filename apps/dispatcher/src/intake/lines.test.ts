@@ -133,14 +133,20 @@ it("reads files, and says which one it can't", async () => {
     const reason = new Error("stop");
     const stopped = acceptFile(file, { sink, maxEventBytes: 200, signal: AbortSignal.abort(reason) });
     await expect(stopped).rejects.toBe(reason);
-    const call = new AbortController();
-    const stopping: EventSink = {
-      accept: (events) => {
-        call.abort(reason);
-        return sink.accept(events);
-      },
-    };
-    await expect(acceptFile(file, { sink: stopping, maxEventBytes: 200, signal: call.signal })).rejects.toBe(reason);
+    // Aborted within a piece of the file, and between two of them.
+    for (const maxBatch of [100, 1_000_000]) {
+      const call = new AbortController();
+      const stopping = new Sink();
+      const aborting: EventSink = {
+        accept: (events) => {
+          call.abort(reason);
+          return stopping.accept(events);
+        },
+      };
+      const options = { sink: aborting, maxEventBytes: 200, maxBatch, signal: call.signal };
+      await expect(acceptFile(file, options)).rejects.toBe(reason);
+      expect(stopping.batches.length).toBe(1);
+    }
   } finally {
     await rm(folder, { recursive: true });
   }
