@@ -95,7 +95,9 @@ function program(terminal: Terminal): Command {
 }
 
 function dataOption(): Option {
-  return new Option("--data <dir>", "folder of everything that must not be lost").default(DATA_FOLDER);
+  return new Option("--data <dir>", "folder of everything that must not be lost")
+    .env("SLUICE_DATA")
+    .default(DATA_FOLDER);
 }
 
 function some(ids: readonly string[]): { readonly ids?: readonly string[] } {

@@ -28,7 +28,7 @@ export interface DelivererOptions {
   readonly reader: Reader;
   readonly events: EventCache;
   readonly journal: Journal;
-  /** By provider; shared by all channels. */
+  /** By provider. */
   readonly breakers: KeyedCircuitBreaker;
   readonly clock: Clock;
   readonly random: (() => number) | undefined;

@@ -7,7 +7,7 @@ import { randomInt } from "node:crypto";
 import { SETTLED, Worker, type StopReport as JobStopReport } from "@sluice/jobs";
 import type { SqliteStore } from "@sluice/jobs/sqlite";
 import type { Logger } from "pino";
-import { sleep, systemClock, type Clock } from "sluice";
+import { type KeyedCircuitBreaker, sleep, systemClock, type Clock } from "sluice";
 import type { Channel } from "../channels/channel.ts";
 import type { Config } from "../config/config.ts";
 import type { Health } from "../intake/http.ts";
@@ -64,7 +64,8 @@ export class Dispatcher {
   readonly #channels: readonly Channel[];
   readonly #clock: Clock;
   readonly #graceMs: number;
-  readonly #breakers: ReturnType<typeof providerBreakers>;
+  /** By channel. */
+  readonly #breakers = new Map<string, KeyedCircuitBreaker>();
   #stopped: Promise<StopReport> | undefined;
 
   /** Rejects with `StoreOpenError`. Nothing is delivered before `start`. */
@@ -86,9 +87,8 @@ export class Dispatcher {
     if (faults.length > 0) throw new Error(`a template can't be used: ${faults[0]?.message}`);
     const rules = indexRules(config, channels);
     const events = new EventCache((n) => reader.event(n));
-    const breakers = providerBreakers(limits, clock);
     const expander = new Expander({ rules, reader, journal, log });
-    const shared = { limits, users: rules.users, renderer, reader, events, journal, breakers, clock, random };
+    const shared = { limits, users: rules.users, renderer, reader, events, journal, clock, random };
     const common = {
       leaseMs: limits.leaseMs,
       maxCrashes: MAX_CRASHES,
@@ -102,14 +102,15 @@ export class Dispatcher {
     this.#channels = channels;
     this.#graceMs = options.graceMs ?? GRACE_MS;
     this.#clock = clock;
-    this.#breakers = breakers;
     this.#upkeep = new Upkeep({ store, journal, channels: channels.map(({ name }) => name), clock, log });
     const expanders = new Worker(store, EXPAND_QUEUE, (job) => expander.expand(job).then(() => SETTLED), {
       ...common,
       concurrency: intake.expanders,
     });
     const deliverers = channels.map((channel) => {
-      const deliverer = new Deliverer({ ...shared, channel });
+      const breakers = providerBreakers(channel.name, limits, clock);
+      this.#breakers.set(channel.name, breakers);
+      const deliverer = new Deliverer({ ...shared, channel, breakers });
       return new Worker(
         store,
         channelQueue(channel.name),
@@ -135,7 +136,7 @@ export class Dispatcher {
       ok: this.#stopped === undefined,
       waiting,
       notifications: Object.fromEntries([...notifications].map(([name, by]) => [name, Object.fromEntries(by)])),
-      breakers: this.#breakers.stats(),
+      breakers: Object.fromEntries([...this.#breakers].map(([name, breakers]) => [name, breakers.stats()])),
     };
   }
 

@@ -82,7 +82,7 @@ function progressBlock(source: ProgressSource): string {
   const rows = channels.map((channel) => {
     const open = OPEN_STATUSES.map((status) => notifications.get(channel)?.get(status) ?? 0);
     const settled = SETTLED_STATUSES.map((status) => counts.count(status, channel));
-    return [channel, ...[...open, ...settled].map(count)];
+    return [channel].concat(open.concat(settled).map(count));
   });
   const table = [["", ...OPEN_STATUSES, ...SETTLED_STATUSES], ...rows];
   const lines = table.map(
