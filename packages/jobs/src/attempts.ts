@@ -1,6 +1,5 @@
 /** Calls the handler for each claimed job, holds it to its time limit, and says how each attempt is to be settled. */
-import { TimeoutError, type Clock, type Timer, type TimerTask } from "sluice";
-import { backoffMs } from "./backoff.ts";
+import { backoffMs, TimeoutError, type Clock, type Timer, type TimerTask } from "sluice";
 import type { ClaimedJob, Json } from "./job.ts";
 import { toJson } from "./json.ts";
 import { describeError, SETTLED, Snooze, type Settled } from "./outcome.ts";

@@ -2,8 +2,7 @@
  * Saves outcomes, all those of one turn and all that came while the store was busy in one `settle`, and tries again
  * while the store fails. What can't be saved is not lost: its lease lapses, and the job runs again.
  */
-import type { Clock, Timer, TimerTask } from "sluice";
-import { backoffMs } from "./backoff.ts";
+import { backoffMs, type Clock, type Timer, type TimerTask } from "sluice";
 import type { Run } from "./run.ts";
 import type { Settlement, Store } from "./store.ts";
 

@@ -232,7 +232,7 @@ it("makes a job dead at once for an UnrecoverableError, and for what classify st
   await add("unrecoverable", "stopped", "retried");
   start(
     async ({ payload }) => {
-      throw payload === "unrecoverable" ? new UnrecoverableError("never") : new Error(`${payload as string}`);
+      throw payload === "unrecoverable" ? new UnrecoverableError("never") : new Error(payload as string);
     },
     { classify: (error) => (String(error).includes("stopped") ? "stop" : "retry") },
   );
@@ -369,6 +369,24 @@ it("F03.1: aborts the signal of a handler whose job the store says is lost, once
   await clock.advance(0);
   expect(errors.map(([during]) => during)).toEqual(["settle"]);
   expect(await states()).toEqual(["running"]);
+});
+
+it("F03.2: a job that kills its worker takes every worker it is given, unless it is quarantined", async () => {
+  for (const [maxCrashes, expected] of [
+    [1_000, 8],
+    [3, 3],
+  ] as const) {
+    await store.add([{ queue: QUEUE, payload: "kills", maxAttempts: 1_000 }]);
+    let killed = 0;
+    for (let process = 0; process < 8; process += 1) {
+      start(() => ((killed += 1), hang()), { concurrency: 1 }, gone());
+      await clock.advance(LEASE_MS);
+      await store.sweep({ maxCrashes });
+    }
+    expect(killed).toBe(expected);
+    expect(await states()).toEqual([maxCrashes === 3 ? "quarantined" : "ready"]);
+    store = new MemoryStore({ clock });
+  }
 });
 
 it("C182: runs attempt 2 within twice the lease of a worker that was killed", async () => {

@@ -5,10 +5,9 @@
  * A failing store stops nothing for good: claims, outcomes, heartbeats and sweeps are tried again, and a job whose
  * outcome can't be saved runs again once its lease has lapsed.
  */
-import { ClosedError, type Timer } from "sluice";
+import { backoffMs, ClosedError, type Timer } from "sluice";
 import { register } from "sluice/internal";
 import { Attempts, type Handler } from "./attempts.ts";
-import { backoffMs } from "./backoff.ts";
 import type { ClaimedJob, Json } from "./job.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
 import { LeaseLostError } from "./outcome.ts";
@@ -222,18 +221,20 @@ export class Worker<P extends Json = Json> implements AsyncDisposable {
     void this.#sweep();
   }
 
+  /** One at a time: whoever asks during a sweep gets that one. */
   #sweep(): Promise<void> {
-    const sweep = async (): Promise<void> => {
-      try {
-        const { ready } = await this.#store.sweep({ queue: this.queue, maxCrashes: this.#options.maxCrashes });
-        if (ready > 0) this.#wake();
-      } catch (error) {
-        this.#tell(error, "sweep");
-      } finally {
-        this.#sweeping = undefined;
-      }
-    };
-    return (this.#sweeping ??= sweep());
+    return (this.#sweeping ??= this.#sweepOnce().finally(() => {
+      this.#sweeping = undefined;
+    }));
+  }
+
+  async #sweepOnce(): Promise<void> {
+    try {
+      const { ready } = await this.#store.sweep({ queue: this.queue, maxCrashes: this.#options.maxCrashes });
+      if (ready > 0) this.#wake();
+    } catch (error) {
+      this.#tell(error, "sweep");
+    }
   }
 
   #onEnd(run: Run, settlement: Settlement | undefined): void {
@@ -300,7 +301,8 @@ export class Worker<P extends Json = Json> implements AsyncDisposable {
     this.#leases.close();
     this.#attempts.close();
     this.#guard.close();
-    return { ...report, aborted };
+    const { finished, released, lost } = report;
+    return { finished, aborted, released, lost };
   }
 
   /** Resolves when it is done, or after `ms`. */
