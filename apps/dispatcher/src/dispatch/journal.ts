@@ -18,16 +18,21 @@ export interface Delivery extends Round {
   readonly channel: string;
 }
 
+export interface JournalConfig {
+  readonly limits: Pick<Config["limits"], "perUser" | "deadlineMs">;
+  readonly intake: Pick<Config["intake"], "capacity">;
+}
+
 const RETRY_INTAKE_MS = 1_000;
 
 export class Journal implements EventSink {
   readonly counts: RunCounts = new RunCounts();
   readonly #store: SqliteStore;
-  readonly #config: Pick<Config, "limits" | "intake">;
+  readonly #config: JournalConfig;
   /** Tells this run's changes from those of others on the same file. */
   readonly #run: number;
 
-  constructor(store: SqliteStore, config: Pick<Config, "limits" | "intake">, run: number) {
+  constructor(store: SqliteStore, config: JournalConfig, run: number) {
     this.#store = store;
     this.#config = config;
     this.#run = run;

@@ -1,0 +1,98 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { SqliteStore } from "@sluice/jobs/sqlite";
+import { pino } from "pino";
+import { VirtualClock } from "sluice/testing";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { Reader } from "../storage/reader.ts";
+import { channelQueue, EXPAND_QUEUE } from "../storage/queues.ts";
+import { openStore } from "../storage/store.ts";
+import { Journal } from "./journal.ts";
+import { Upkeep } from "./upkeep.ts";
+
+const LIMITS = { perUser: { count: 5, perMs: 1_000 }, deadlineMs: 900_000 };
+const DAY_MS = 86_400_000;
+
+let folder: string;
+let clock: VirtualClock;
+let store: SqliteStore;
+let reader: Reader;
+let journal: Journal;
+let upkeep: Upkeep;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "upkeep-"));
+  clock = new VirtualClock();
+  store = await openStore(join(folder, "dispatcher.sqlite"), clock);
+  reader = new Reader(join(folder, "dispatcher.sqlite"));
+  journal = new Journal(store, { limits: LIMITS, intake: { capacity: 10 } }, 1);
+  upkeep = new Upkeep({ store, journal, channels: ["email"], clock, log: pino({ level: "silent" }) });
+});
+
+afterEach(async () => {
+  await upkeep.stop();
+  reader.close();
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+const event = { id: "1", source: "here", type: "thing", data: {} };
+const planned = { user: "ann", channel: "email", rule: "all", template: "plain", overLimit: "defer" } as const;
+
+async function claim(queue: string) {
+  const [job] = await store.claim({ queue, max: 1, leaseMs: 100, worker: "test" });
+  if (job === undefined) throw new Error(`nothing to claim in ${queue}`);
+  return job;
+}
+
+async function crash(queue: string): Promise<void> {
+  await claim(queue);
+  await clock.advance(100);
+  await store.sweep({ maxCrashes: 1 });
+}
+
+it("gives up what the store has put aside, and leaves it alone once somebody has redriven it", async () => {
+  await journal.accept([event]);
+  const job = await claim(EXPAND_QUEUE);
+  await journal.expand(job, Number(job.payload), event, [planned]);
+  await crash(channelQueue("email"));
+  upkeep.start();
+  await clock.advance(1);
+  expect(reader.dead({}, 1)).toMatchObject([{ reason: expect.stringMatching(/crash/) }]);
+  expect(await journal.redrive({}, 1)).toBe(1);
+  await clock.advance(120_000);
+  expect(reader.countDead({})).toBe(0);
+});
+
+it("gives up an event that can't be expanded, and its place in the intake", async () => {
+  await journal.accept([event]);
+  await crash(EXPAND_QUEUE);
+  upkeep.start();
+  await clock.advance(1);
+  expect(reader.standing().waiting).toBe(0);
+  expect(journal.counts.failedEvents).toBe(1);
+  await clock.advance(120_000);
+  expect(journal.counts.failedEvents).toBe(1);
+});
+
+it("forgets an event after 30 days, and not before", async () => {
+  await journal.accept([event]);
+  const job = await claim(EXPAND_QUEUE);
+  await journal.expand(job, Number(job.payload), event, []);
+  await clock.advance(30 * DAY_MS);
+  upkeep.start();
+  await clock.advance(1);
+  expect(await journal.accept([event])).toEqual([{ outcome: "duplicate" }]);
+  await clock.advance(60_000);
+  expect(await journal.accept([event])).toEqual([{ outcome: "accepted" }]);
+});
+
+it("stops for good, also before it was started", async () => {
+  await upkeep.stop();
+  expect(clock.timers).toBe(0);
+  upkeep.start();
+  await upkeep.stop();
+  await upkeep.stop();
+  expect(clock.timers).toBe(0);
+});
