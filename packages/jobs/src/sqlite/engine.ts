@@ -1,7 +1,7 @@
 /** Runs batches of operations on one connection, each batch in one transaction. Synchronous; blocks its thread. */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Retention } from "../store.ts";
-import { prepareJobs, prepareSettlements } from "../validate.ts";
+import { parseId, prepareJobs, prepareSettlements } from "../validate.ts";
 import { toFailure } from "./failure.ts";
 import { Lock, type LockOptions } from "./lock.ts";
 import type { Answer, Batch, Operation, Reply } from "./operation.ts";
@@ -48,7 +48,7 @@ export class Engine {
     this.#undo = db.prepare("ROLLBACK TO operation");
   }
 
-  /** Reads come after all writes of the batch, and take no lock that other processes want. */
+  /** Reads come after all writes of the batch, and need no write lock. */
   run({ now, operations }: Batch): Reply {
     this.#ready = new Set();
     const answers: Answer[] = Array.from({ length: operations.length });
@@ -125,7 +125,7 @@ function prepareAll(
       now,
       add: (given) => add(prepareJobs(given, maxPayloadBytes), now),
       settle: (given) => settle(prepareSettlements(given, maxPayloadBytes), now),
-      holds,
+      holds: ({ id, token }) => holds(parseId(id) ?? 0, token),
     };
     const output = procedure(input, jobs);
     if (typeof output !== "object" && typeof output !== "function") return output;

@@ -10,7 +10,7 @@ import { StoreBusyError } from "./errors.ts";
 export interface LockOptions {
   /** `StoreBusyError` when the lock could not be had for this long. */
   readonly busyTimeoutMs: number;
-  /** Whether to wait no longer than `CLOSING_BUSY_MS` from now on. */
+  /** Whether to wait no longer than `CLOSING_BUSY_MS` in all. */
   readonly isClosing?: (() => boolean) | undefined;
 }
 
@@ -20,7 +20,7 @@ const MIN_PAUSE_MS = 1;
 const MAX_PAUSE_MS = 5;
 /** For so many transactions after the last that found the lock taken, a pause comes before each. */
 const CONTENDED = 32;
-export const CLOSING_BUSY_MS = 1_000;
+export const CLOSING_BUSY_MS = 500;
 
 export class Lock {
   readonly #options: LockOptions;

@@ -6,6 +6,16 @@ export function rows<T>(db: DatabaseSync, sql: string): (...params: SQLInputValu
   return (...params) => statement.all(...params) as T[];
 }
 
+/** Each row as an array of its columns, which is cheaper to make than an object. */
+export function tuples<T extends readonly unknown[]>(
+  db: DatabaseSync,
+  sql: string,
+): (...params: SQLInputValue[]) => T[] {
+  const statement = prepare(db, sql);
+  statement.setReturnArrays(true);
+  return (...params) => statement.all(...params) as unknown[] as T[];
+}
+
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller knows what its statement reads
 export function row<T>(db: DatabaseSync, sql: string): (...params: SQLInputValue[]) => T | undefined {
   const statement = prepare(db, sql);

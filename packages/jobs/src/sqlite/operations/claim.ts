@@ -1,7 +1,7 @@
 /** Ready jobs go out, each with a lease and a token of its own. */
 import type { DatabaseSync } from "node:sqlite";
 import type { ClaimRequest } from "../../store.ts";
-import { change, row, rows } from "../sql.ts";
+import { change, row, tuples } from "../sql.ts";
 
 /** A `ClaimedJob` whose payload is still JSON. */
 export interface ClaimedRow {
@@ -15,14 +15,14 @@ export interface ClaimedRow {
   readonly payload: string;
 }
 
-interface Ready {
-  readonly id: number;
-  readonly attempts: number;
-  readonly max_attempts: number;
-  readonly added_at: number;
-  readonly run_at: number;
-  readonly payload: string;
-}
+type Ready = readonly [
+  id: number,
+  attempts: number,
+  maxAttempts: number,
+  addedAt: number,
+  runAt: number,
+  payload: string,
+];
 
 const HIGHEST = 1_000;
 
@@ -32,7 +32,7 @@ export function prepareClaim(db: DatabaseSync): (request: ClaimRequest, now: num
     db,
     "SELECT max(priority) AS priority FROM sluice_jobs WHERE queue = ? AND state = 0 AND priority <= ?",
   );
-  const pick = rows<Ready>(
+  const pick = tuples<Ready>(
     db,
     `SELECT id, attempts, max_attempts, added_at, run_at, payload FROM sluice_jobs
       WHERE queue = ? AND state = 0 AND priority = ? AND run_at <= ? ORDER BY run_at, id LIMIT ?`,
@@ -52,7 +52,7 @@ export function prepareClaim(db: DatabaseSync): (request: ClaimRequest, now: num
     while (priority !== null) {
       const ready = pick(queue, priority, now, max - claimed.length);
       if (ready.length > 0 && token === 0) token = lastToken()?.value ?? 0;
-      for (const { id, attempts, max_attempts: maxAttempts, added_at: addedAt, run_at: runAt, payload } of ready) {
+      for (const [id, attempts, maxAttempts, addedAt, runAt, payload] of ready) {
         token += 1;
         take(token, leaseUntil, worker, id);
         claimed.push({ id, token, attempt: attempts + 1, maxAttempts, addedAt, runAt, leaseUntil, payload });

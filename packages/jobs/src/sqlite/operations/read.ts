@@ -111,7 +111,7 @@ export function prepareNextAt(db: DatabaseSync): (queue: string) => number | und
   };
 }
 
-/** Counts by walking indexes: takes time with the number of jobs that wait, about 0.05 µs each. */
+/** Counts by walking indexes: what it takes grows with the number of jobs that wait. */
 export function prepareStats(db: DatabaseSync): (queue: string, now: number) => QueueStats {
   const pending = row<{ readonly scheduled: number; readonly ready: number; readonly earliest: number | null }>(
     db,

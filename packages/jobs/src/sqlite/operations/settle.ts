@@ -1,10 +1,17 @@
 /** Attempts end. Whoever holds an old token changes nothing. */
 import type { DatabaseSync } from "node:sqlite";
-import type { Claim } from "../../job.ts";
 import { parseId, type PreparedSettlement } from "../../validate.ts";
 import { DEAD, SUCCEEDED } from "../schema.ts";
 import { change, row } from "../sql.ts";
-import { prepareEnd, prepareNote, preparePutBack, RUNNING_COLUMNS, type KeepMs, type Running } from "./put-back.ts";
+import {
+  prepareEnd,
+  prepareNote,
+  preparePutBack,
+  prepareRemove,
+  RUNNING_COLUMNS,
+  type KeepMs,
+  type Running,
+} from "./put-back.ts";
 
 /** Tells `onReady` of the queues into which it has put a job back. */
 export function prepareSettle(
@@ -62,20 +69,20 @@ function prepareCompletion(db: DatabaseSync): Complete {
 }
 
 function prepareRemoval(db: DatabaseSync): Complete {
-  const remove = row<{ readonly errors: number }>(
-    db,
-    "DELETE FROM sluice_jobs WHERE id = ? AND token = ? AND state = 1 RETURNING errors",
-  );
-  const removeErrors = change(db, "DELETE FROM sluice_job_errors WHERE job_id = ?");
+  // Nearly every job that succeeds has failed never, and then one statement that returns nothing does.
+  const remove = change(db, "DELETE FROM sluice_jobs WHERE id = ? AND token = ? AND state = 1 AND errors = 0");
+  const holds = prepareHolds(db);
+  const removeAll = prepareRemove(db);
   return (id, token) => {
-    const removed = remove(id, token);
-    if (removed !== undefined && removed.errors > 0) removeErrors(id);
-    return removed !== undefined;
+    if (remove(id, token) === 1) return true;
+    const isHeld = holds(id, token);
+    if (isHeld) removeAll(id);
+    return isHeld;
   };
 }
 
-/** Whether each claim can still settle its job. */
-export function prepareHolds(db: DatabaseSync): (claim: Claim) => boolean {
+/** Whether this claim can still settle its job. */
+export function prepareHolds(db: DatabaseSync): (id: number, token: number) => boolean {
   const find = row(db, "SELECT 1 FROM sluice_jobs WHERE id = ? AND token = ? AND state = 1");
-  return ({ id, token }) => find(parseId(id) ?? 0, token) !== undefined;
+  return (id, token) => find(id, token) !== undefined;
 }
