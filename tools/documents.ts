@@ -186,7 +186,7 @@ export function typeFaults(blocks: readonly Block[]): string[] {
 }
 
 if (import.meta.main) {
-  const files = globSync(["*.md", "docs/**/*.md"]).toSorted();
+  const files = globSync(["*.md", "docs/**/*.md", "packages/*/README.md"]).toSorted();
   const documents = files.map((file) => blocksOf(file, readFileSync(file, "utf8")));
   const count = { passed: 0, failed: 0, skipped: 0 };
   const report = (title: string, why: string | undefined): void => {

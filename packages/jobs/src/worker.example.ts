@@ -1,4 +1,5 @@
 // Mails are sent two at a time. One address is unknown for good; one server is busy at first.
+// #region example
 import { Jobs, snooze, UnrecoverableError, Worker } from "@sluice/jobs";
 import { MemoryStore } from "@sluice/jobs/memory";
 
@@ -39,6 +40,7 @@ console.log((await jobs.add("mail", { to: "cleo" }, { uniqueKey: "welcome cleo" 
 await done.promise;
 console.log(await worker.stop());
 for (const { id, state, result, reason } of await jobs.list()) console.log(id, state, result ?? reason);
+// #endregion
 
 // Prints:
 // mail 1 to ann
