@@ -357,6 +357,17 @@ describe("the user's limit", () => {
   });
 });
 
+it("says where a notification was before only to the run that had put it there", async () => {
+  await expand([row("n1"), row("n2")]);
+  await turnAway(await claim(email), 1_000);
+  await turnAway(await claim(email), 1_000);
+  await clock.advance(1_000);
+  const [first, second] = [await claim(email), await claim(email)];
+  expect(await begin(first, { run: 2 })).toMatchObject({ kind: "go", from: undefined });
+  expect(await begin(second)).toMatchObject({ kind: "go", from: "deferred" });
+  expect(await finish(first, DELIVERED, { run: 2 })).toMatchObject({ from: "sending" });
+});
+
 describe("turnAway", () => {
   it("defers without an attempt or a token, one step of history for all times in a row", async () => {
     await expand([row("n1")]);
