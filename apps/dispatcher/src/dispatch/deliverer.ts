@@ -19,6 +19,7 @@ import { roundOf } from "../storage/queues.ts";
 import { AttemptError } from "./attempt-error.ts";
 import type { EventCache } from "./event-cache.ts";
 import type { Delivery, Journal } from "./journal.ts";
+import { enter } from "./phases.ts";
 
 export interface DelivererOptions {
   readonly channel: Channel;
@@ -56,6 +57,7 @@ export class Deliverer {
 
   /** Settles the job itself. Rejects only if that fails. */
   async deliver(job: ClaimedJob, signal: AbortSignal): Promise<void> {
+    enter("claim");
     const { channel, users, reader, journal, breakers } = this.#options;
     const claim = { id: job.id, token: job.token };
     const delivery: Delivery = { claim, ...roundOf(job.payload), channel: channel.name };
@@ -95,6 +97,7 @@ export class Deliverer {
     const event = events.get(stored.event);
     if (event === undefined) throw new SendError("its event is gone", { kind: "permanent", providerFault: false });
     const content = renderer.render(stored, event, user);
+    enter("send");
     return this.#attemptTimeout.run(
       (context) => channel.send({ id: stored.id, user, address, content }, { signal: context.signal ?? signal }),
       { signal },

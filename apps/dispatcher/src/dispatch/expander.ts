@@ -5,6 +5,7 @@ import type { Event, Planned } from "../model.ts";
 import { plan, type RuleIndex } from "../rules/match.ts";
 import type { Reader } from "../storage/reader.ts";
 import type { Journal } from "./journal.ts";
+import { enter } from "./phases.ts";
 
 export interface ExpanderOptions {
   readonly rules: RuleIndex;
@@ -22,6 +23,7 @@ export class Expander {
 
   /** Settles the job itself. Rejects only if that fails. */
   async expand(job: ClaimedJob): Promise<void> {
+    enter("claim");
     const { reader, journal } = this.#options;
     const claim = { id: job.id, token: job.token };
     const n = Number(job.payload);

@@ -10,6 +10,7 @@ import type { Attempting, BeginAnswer, Change, DeadFilter, Outcome, Refused } fr
 import { publicId } from "../storage/public-id.ts";
 import type { Round } from "../storage/queues.ts";
 import { call } from "../storage/store.ts";
+import { enter } from "./phases.ts";
 import { RunCounts } from "./run-counts.ts";
 
 /** One claimed job of a notification, and the channel it is counted under. */
@@ -43,7 +44,9 @@ export class Journal implements EventSink {
     const input = events.map(({ id, source, type, subject, time, data }) => {
       return { id, source, type, subject, time, data: JSON.stringify(data) };
     });
-    const isNew = await call(this.#store, "accept", { capacity, events: input });
+    const answer = call(this.#store, "accept", { capacity, events: input });
+    enter("intake");
+    const isNew = await answer;
     if (isNew === undefined) throw new IntakeFullError(capacity, RETRY_INTAKE_MS);
     const accepted = isNew.filter(Boolean).length;
     this.counts.events += accepted;
@@ -76,7 +79,9 @@ export class Journal implements EventSink {
 
   async finish(delivery: Delivery, outcome: Outcome): Promise<Change | Refused> {
     const { deadlineMs } = this.#config.limits;
-    const answer = await call(this.#store, "finish", { ...this.#attempting(delivery), outcome, deadlineMs });
+    const settled = call(this.#store, "finish", { ...this.#attempting(delivery), outcome, deadlineMs });
+    enter("settle");
+    const answer = await settled;
     if (outcome.kind === "interrupted" && answer.kind === "changed") this.counts.interrupted += 1;
     return this.#counted(delivery.channel, answer);
   }

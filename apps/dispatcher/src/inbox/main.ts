@@ -1,5 +1,5 @@
-// The inbox as a process of its own. Prints its addresses as one line of JSON once it can be reached; --receipts is a
-// file to which each receipt is appended, as a line of JSON, before its sender gets an answer: a kill loses none.
+// The inbox as a process of its own. Prints its addresses as one line of JSON once it can be reached. To the file of
+// --receipts each receipt is appended, the whole message with it, before its sender gets an answer: a kill loses none.
 import { openSync, writeSync } from "node:fs";
 import { Command, InvalidArgumentError } from "commander";
 import { startInbox } from "./inbox.ts";
@@ -38,8 +38,8 @@ const inbox = await startInbox({
   httpPort,
   misbehave,
   seed,
-  onReceipt: (receipt) => {
-    if (file !== undefined) writeSync(file, `${JSON.stringify(receipt)}\n`);
+  onReceipt: (receipt, raw) => {
+    if (file !== undefined) writeSync(file, `${JSON.stringify({ ...receipt, raw: raw.toString() })}\n`);
   },
 });
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void inbox.close());
