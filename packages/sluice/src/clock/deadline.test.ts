@@ -90,6 +90,17 @@ it("has neither timer nor listener unless its signal is used, and none after clo
   expect(getEventListeners(outer.signal, "abort").length).toBe(0);
 });
 
+it("does not come any more once closed, be it before its signal is used or in the turn in which it would come", async () => {
+  const clock = new VirtualClock();
+  const [early, late] = [50, 50].map((ms) => Deadline.after(ms, { clock, signal: new AbortController().signal }));
+  early?.close();
+  expect([early?.signal.aborted, clock.timers]).toEqual([false, 0]);
+  expect(late?.signal.aborted).toBe(false);
+  clock.setTimer(50, { onTimer: () => late?.close() });
+  await clock.advance(50);
+  expect([early?.signal.aborted, late?.signal.aborted, late?.expired]).toEqual([false, false, true]);
+});
+
 it("C085: puts one listener on a long-lived parent for 10,000 deadlines, and takes it away with the last", () => {
   const clock = new VirtualClock();
   const { signal } = new AbortController();

@@ -189,6 +189,21 @@ it("serves those behind a waiter that leaves as soon as they can be", async () =
   expect([clock.timers, limiter.stats().left]).toEqual([0, 1]);
 });
 
+it("waits for the turn of the next, and tells of it, when the first in line leaves", async () => {
+  const clock = new VirtualClock();
+  const limiter = new RateLimiter({ count: 10, perMs: 1_000, burst: 4, clock });
+  const call = new AbortController();
+  limiter.tryTake("a", 4);
+  const big = limiter.take("a", { cost: 4, signal: call.signal }).catch(() => {});
+  const small = limiter.take("a", { cost: 2 }).then(() => clock.now());
+  expect(limiter.retryAfterMs("a")).toBe(700);
+  call.abort();
+  await big;
+  expect([limiter.retryAfterMs("a"), clock.timers]).toEqual([300, 1]);
+  await clock.advance(1_000);
+  expect(await small).toBe(200);
+});
+
 it("grants nothing to a waiter that leaves by the same abort as the one ahead of it", async () => {
   const clock = new VirtualClock();
   const limiter = new RateLimiter({ count: 10, perMs: 1_000, burst: 4, clock });

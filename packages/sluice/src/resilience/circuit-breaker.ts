@@ -188,8 +188,8 @@ export class CircuitBreaker implements Policy {
     this.#trials.delete(call);
     if (call.generation !== this.#generation) return;
     if (verdict === "failure") {
-      this.#failures += 1;
-      if (this.#openUntil !== undefined || this.#failures >= this.#maxFailures) this.#open();
+      this.#failures += 1; // to those that opened it, if it was a trial's
+      if (this.#failures >= this.#maxFailures) this.#open();
     } else if (verdict === "success") {
       this.#failures = 0;
       if (this.#openUntil !== undefined) this.#close();

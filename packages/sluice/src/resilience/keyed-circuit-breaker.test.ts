@@ -93,6 +93,19 @@ it("tells changes with their key, and none of a breaker that it has forgotten", 
   expect(keyed.stats()).toEqual({ keys: 1, tripped: 0, evicted: 1 });
 });
 
+it("hears nothing of a breaker that it has forgotten, though it has made another for its key", async () => {
+  const changes: string[] = [];
+  const { keyed } = make({ maxKeys: 1, onStateChange: ({ key, to }) => changes.push(`${key}: ${to}`) });
+  const { promise, reject } = Promise.withResolvers<void>();
+  const late = expect(keyed.run("a", () => promise)).rejects.toBe(down);
+  keyed.for("b");
+  const second = keyed.for("a");
+  reject(down);
+  await late;
+  expect([changes, keyed.stats().tripped]).toEqual([[], 0]);
+  expect(keyed.for("a")).toBe(second);
+});
+
 it("refuses bad options when it is made, and rejects for what is no key", async () => {
   for (const bad of [{ maxKeys: 0 }, { failures: 0 }, { cooldownMs: -1 }])
     expect(() => new KeyedCircuitBreaker(bad)).toThrow(RangeError);

@@ -264,6 +264,16 @@ it("ends at the deadline though an attempt ignores its signal, and counts what i
   expect(policy.stats()).toMatchObject({ attempts: 1, abandoned: 0, lateErrors: 1 });
 });
 
+it("leaves neither timer nor listener of its deadline once it has an answer", async () => {
+  const clock = new VirtualClock();
+  const { signal } = new AbortController();
+  using shared = Deadline.after(10_000, { clock });
+  for (const deadline of [10_000, shared]) expect(await retry({ deadline, clock }).run(() => 1, { signal })).toBe(1);
+  shared.close();
+  const listeners = [signal, shared.signal].map((each) => getEventListeners(each, "abort").length);
+  expect([clock.timers, ...listeners]).toEqual([0, 0, 0]);
+});
+
 it("does not begin a wait that the deadline would end, and says what was missing", async () => {
   const { result, startedAt, endedAt } = await follow(() => unavailable(), { deadline: 250 });
   expect(result).toBeInstanceOf(DeadlineError);

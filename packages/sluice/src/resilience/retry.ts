@@ -150,13 +150,8 @@ class Run<T> extends Watcher implements TimerTask {
   }
 
   start(): void {
-    try {
-      this.signal?.throwIfAborted();
-      if (this.signal !== undefined) this.watch(this.signal);
-    } catch (error) {
-      this.#deadline?.close();
-      throw error;
-    }
+    this.signal?.throwIfAborted(); // the deadline may have passed
+    if (this.signal !== undefined) this.watch(this.signal);
     this.#rules.counts.running += 1;
     this.#try();
   }

@@ -135,6 +135,7 @@ it("takes it for no late error that fn ends with the reason it was given", async
 it.each([30 * DAY_MS, 2 ** 31, Infinity])("C088: lets work of 20 ms finish under a limit of %d ms", async (limitMs) => {
   const clock = new VirtualClock();
   const call = timeout(limitMs, { clock }).run(() => sleep(20, { clock }).then(() => clock.now()));
+  expect(clock.timers).toBe(limitMs < Infinity ? 2 : 1); // the first is that of the work
   await clock.advance(20);
   expect([await call, clock.timers]).toEqual([20, 0]);
 });
@@ -168,9 +169,11 @@ it("lets the result win that comes in the turn of the limit, but before it", asy
   const clock = new VirtualClock();
   const { promise, resolve } = Promise.withResolvers<string>();
   clock.setTimer(50, { onTimer: () => resolve("just in time") });
-  const call = timeout(50, { clock }).run(() => promise);
+  const policy = timeout(50, { clock });
+  const call = policy.run(() => promise);
   await clock.advance(50);
   expect(await call).toBe("just in time");
+  expect(policy.stats()).toEqual({ running: 0, abandoned: 0, timedOut: 0, lateErrors: 0 });
 });
 
 it("makes the signal only for work that asks for it, and aborted if it asks late", async () => {
