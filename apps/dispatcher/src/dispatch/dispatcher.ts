@@ -87,7 +87,7 @@ export class Dispatcher {
     if (faults.length > 0) throw new Error(`a template can't be used: ${faults[0]?.message}`);
     const rules = indexRules(config, channels);
     const events = new EventCache((n) => reader.event(n));
-    const expander = new Expander({ rules, reader, journal, log });
+    const expander = new Expander({ rules, events, journal, log });
     const shared = { limits, users: rules.users, renderer, reader, events, journal, clock, random };
     const common = {
       leaseMs: limits.leaseMs,

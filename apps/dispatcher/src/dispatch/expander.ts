@@ -3,13 +3,13 @@ import type { ClaimedJob } from "@sluice/jobs";
 import type { Logger } from "pino";
 import type { Event, Planned } from "../model.ts";
 import { plan, type RuleIndex } from "../rules/match.ts";
-import type { Reader } from "../storage/reader.ts";
+import type { EventCache } from "./event-cache.ts";
 import type { Journal } from "./journal.ts";
 import { enter } from "./phases.ts";
 
 export interface ExpanderOptions {
   readonly rules: RuleIndex;
-  readonly reader: Reader;
+  readonly events: EventCache;
   readonly journal: Journal;
   readonly log: Logger;
 }
@@ -24,10 +24,10 @@ export class Expander {
   /** Settles the job itself. Rejects only if that fails. */
   async expand(job: ClaimedJob): Promise<void> {
     enter("claim");
-    const { reader, journal } = this.#options;
+    const { events, journal } = this.#options;
     const claim = { id: job.id, token: job.token };
     const n = Number(job.payload);
-    const event = reader.event(n);
+    const event = events.get(n);
     if (event === undefined) {
       await journal.abandon(n, "the event is gone", claim);
       return;

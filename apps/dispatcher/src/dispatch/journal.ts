@@ -55,7 +55,7 @@ export class Journal implements EventSink {
   }
 
   async expand(claim: Claim, n: number, event: Event, planned: readonly Planned[]): Promise<void> {
-    const rows = planned.map((each) => ({ ...each, id: publicId(event, each) }));
+    const rows = planned.map((each) => ({ ...each, id: publicId(n, event, each) }));
     const answer = await call(this.#store, "expand", { run: this.#run, claim, event: n, planned: rows });
     if (answer.kind === "refused") this.counts.refused += 1;
     else this.counts.created += answer.created;

@@ -94,7 +94,9 @@ class Walk {
       if (answer.kind !== "go") this.#count(answer);
       else this.counts.moved("email", { from: answer.from, to: "sending", reason: undefined });
     } else if (act === "settle") {
-      const { n } = db.prepare("SELECT count(*) AS n FROM notifications WHERE n = ? AND status = 'sending'").get(input.notification) as { n: number };
+      const { n } = db
+        .prepare("SELECT count(*) AS n FROM notifications WHERE n = ? AND status = 'sending'")
+        .get(input.notification) as { n: number };
       if (n === 0) return; // nobody settles what was not begun
       this.#count(await call(store, "finish", { ...input, outcome: OUTCOMES[outcome] as Outcome }));
     } else if (act === "turnAway") this.#count(await call(store, "turnAway", { ...input, delayMs: 30, provider: "p" }));
@@ -117,13 +119,22 @@ class Walk {
 }
 
 function check({ counts }: Walk): void {
-  const all = (sql: string): Record<string, unknown>[] => db.prepare(sql).all().map((row) => ({ ...row }));
+  const all = (sql: string): Record<string, unknown>[] =>
+    db
+      .prepare(sql)
+      .all()
+      .map((row) => ({ ...row }));
   const truth = all("SELECT channel, status, count(*) AS number FROM notifications GROUP BY channel, status");
   expect(all("SELECT * FROM tallies WHERE number <> 0 ORDER BY channel, status")).toEqual(truth);
   for (const status of ["delivered", "deferred", "dropped", "dead"] as const) {
-    expect([status, counts.count(status)]).toEqual([status, truth.find((row) => row["status"] === status)?.["number"] ?? 0]);
+    expect([status, counts.count(status)]).toEqual([
+      status,
+      truth.find((row) => row["status"] === status)?.["number"] ?? 0,
+    ]);
   }
-  expect(all("SELECT waiting FROM intake")).toEqual(all("SELECT count(*) AS waiting FROM events WHERE expanded_at IS NULL"));
+  expect(all("SELECT waiting FROM intake")).toEqual(
+    all("SELECT count(*) AS waiting FROM events WHERE expanded_at IS NULL"),
+  );
   for (const { n, status, jobs, steps, listed, last, attempts, begun, ended } of all(`
     SELECT n, status, attempts, notifications.steps AS steps,
       (SELECT count(*) FROM sluice_jobs WHERE queue = '${EMAIL}' AND json_extract(payload, '$.notification') = n
@@ -147,7 +158,9 @@ it("keeps counts, jobs and histories in step under any plan of calls, crashes an
   const act = fc.constantFrom("begin", "begin", "begin", "settle", "settle", "settle", "turnAway", "close", "bury");
   const attempt = fc.tuple(act, fc.nat(50), fc.nat(OUTCOMES.length - 1)) as fc.Arbitrary<Step>;
   const rest = fc.constantFrom("accept", "accept", "expand", "expand", "redrive", "pass", "crash");
-  const plans = fc.array(fc.oneof({ arbitrary: attempt, weight: 2 }, { arbitrary: rest, weight: 1 }), { maxLength: 60 });
+  const plans = fc.array(fc.oneof({ arbitrary: attempt, weight: 2 }, { arbitrary: rest, weight: 1 }), {
+    maxLength: 60,
+  });
   const property = fc.asyncProperty(plans as fc.Arbitrary<Plan>, async (plan) => {
     for (const table of ["steps", "notifications", "event_bodies", "events", "buckets", "tallies", "sluice_jobs"])
       db.exec(`DELETE FROM ${table}`);

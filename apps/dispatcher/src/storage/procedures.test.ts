@@ -158,7 +158,7 @@ describe("accept", () => {
     const data = JSON.stringify({ text: "Grüße \u2028 🎉", list: [1, null] });
     const full = { ...event("a"), subject: "s", time: "2026-11-29T00:00:00Z", data };
     await call(store, "accept", { capacity: 1, events: [full] });
-    expect(reader.event(1)).toEqual({ ...full, data: JSON.parse(data) });
+    expect(reader.event(1)).toEqual({ event: { ...full, data: JSON.parse(data) as unknown }, characters: data.length });
   });
 });
 

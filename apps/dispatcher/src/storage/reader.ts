@@ -18,6 +18,12 @@ export interface StoredNotification {
   readonly overLimit: "defer" | "drop";
 }
 
+export interface StoredEvent {
+  readonly event: Event;
+  /** Of its data, as JSON. */
+  readonly characters: number;
+}
+
 export interface DeadLetter {
   readonly id: string;
   readonly user: string;
@@ -55,11 +61,12 @@ export class Reader {
     return this.#statements.notification.get(n) as StoredNotification | undefined;
   }
 
-  event(n: number): Event | undefined {
+  event(n: number): StoredEvent | undefined {
     const row = this.#statements.event.get(n) as unknown as EventRow | undefined;
     if (row === undefined) return undefined;
     const { id, source, type, subject, time, data } = row;
-    return { id, source, type, subject: subject ?? undefined, time: time ?? undefined, data: JSON.parse(data) };
+    const event = { id, source, type, subject: subject ?? undefined, time: time ?? undefined, data: JSON.parse(data) };
+    return { event, characters: data.length };
   }
 
   history(id: string): NotificationHistory | undefined {
