@@ -12,6 +12,7 @@ import type { ProcedureModule } from "./procedures.ts";
 const OPTIONS = {
   durability: "normal",
   busyTimeoutMs: 0,
+  now: () => 0,
   retention: { succeededMs: 1_000, deadMs: Infinity },
   maxPayloadBytes: 10_000,
 } as const;

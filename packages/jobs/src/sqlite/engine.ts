@@ -55,7 +55,10 @@ export class Engine {
     const numbered = [...operations.entries()];
     const writes = numbered.filter(([, { kind }]) => !READS.has(kind));
     const reads = writes.length === numbered.length ? [] : numbered.filter(([, { kind }]) => READS.has(kind));
-    if (writes.length > 0) this.#transact(() => this.#lock.begin(), writes, now, answers);
+    if (writes.length > 0) {
+      this.#transact(() => this.#lock.begin(), writes, now, answers);
+      this.#lock.ended();
+    }
     if (reads.length > 0) this.#transact(() => this.#beginRead.run(), reads, now, answers);
     return { answers, ready: this.#ready };
   }

@@ -1,5 +1,6 @@
 /** The way to the engine: into a thread of its own, or, for a database in memory, on this one. */
 import { Worker } from "node:worker_threads";
+import type { Clock } from "sluice";
 import type { Engine } from "./engine.ts";
 import { StoreFailedError } from "./errors.ts";
 import { toError, type Failure } from "./failure.ts";
@@ -14,8 +15,8 @@ export interface Link {
   kill(): Promise<void>;
 }
 
-export async function openInline(setup: Setup): Promise<Link> {
-  const engine = await openEngine(setup);
+export async function openInline(setup: Setup, clock: Clock): Promise<Link> {
+  const engine = await openEngine(setup, () => clock.now());
   return new InlineLink(engine);
 }
 

@@ -3,12 +3,12 @@ import { existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreBusyError, StoreOpenError } from "./errors.ts";
-import { retryWhileBusy, type LockOptions } from "./lock.ts";
+import { retryWhileBusy, type BusyOptions } from "./lock.ts";
 import { migrate } from "./schema.ts";
 
 export type Durability = "full" | "normal";
 
-export interface OpenOptions extends LockOptions {
+export interface OpenOptions extends BusyOptions {
   readonly path: string;
   readonly durability: Durability;
 }

@@ -3,15 +3,16 @@ import { Engine, type EngineOptions } from "./engine.ts";
 import { loadProcedures } from "./load.ts";
 import { openDatabase, type OpenOptions } from "./open.ts";
 
-export interface Setup extends Omit<OpenOptions & EngineOptions, "isClosing"> {
+export interface Setup extends Omit<OpenOptions & EngineOptions, "isClosing" | "now" | "pause"> {
   /** URL of the module of procedures. */
   readonly procedures: string | undefined;
   /** Shared with the thread; 1 from the moment the store is being closed. */
   readonly closing: Int32Array;
 }
 
-export async function openEngine(setup: Setup): Promise<Engine> {
-  const options = { ...setup, isClosing: () => Atomics.load(setup.closing, 0) === 1 };
+/** `now` is monotonic, in milliseconds. */
+export async function openEngine(setup: Setup, now: () => number): Promise<Engine> {
+  const options = { ...setup, now, isClosing: () => Atomics.load(setup.closing, 0) === 1 };
   const procedures = await loadProcedures(setup.procedures);
   const db = openDatabase(options, procedures?.migrations);
   try {

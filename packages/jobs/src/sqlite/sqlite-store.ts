@@ -89,7 +89,7 @@ export class SqliteStore implements Store {
       closing: new Int32Array(new SharedArrayBuffer(4)),
       ...prepareOptions(options),
     };
-    const link = await clock.track(isMemory(path) ? openInline(setup) : openThread(setup, name ?? NAME));
+    const link = await clock.track(isMemory(path) ? openInline(setup, clock) : openThread(setup, name ?? NAME));
     return new SqliteStore(link, clock, name, setup);
   }
 

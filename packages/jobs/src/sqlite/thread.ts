@@ -4,7 +4,7 @@ import { toFailure } from "./failure.ts";
 import type { Batch } from "./operation.ts";
 import { openEngine, type Setup } from "./setup.ts";
 
-const { engine, failure } = await openEngine(workerData as Setup).then(
+const { engine, failure } = await openEngine(workerData as Setup, () => performance.now()).then(
   (opened) => ({ engine: opened, failure: undefined }),
   (error: unknown) => ({ engine: undefined, failure: toFailure(error) }),
 );
