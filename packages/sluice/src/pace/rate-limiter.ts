@@ -36,12 +36,12 @@ export interface RateLimiterOptions {
   readonly clock?: Clock | undefined;
 }
 
-export interface TakeOptions extends WaitOptions {
+export interface RateLimiterTakeOptions extends WaitOptions {
   /** Tokens, from 1 to `burst`. @default 1 */
   readonly cost?: number | undefined;
 }
 
-export interface RateLimitedRunOptions extends TakeOptions {
+export interface RateLimiterRunOptions extends RateLimiterTakeOptions {
   /** Whose bucket pays. Without one, the bucket that all calls without a key share. */
   readonly key?: string | undefined;
 }
@@ -111,7 +111,7 @@ export class RateLimiter implements Policy {
   }
 
   /** Calls `fn` once its tokens are there: at once, or after those who came before. They come back only if it isn't called. */
-  async run<T>(fn: Task<T>, options: RateLimitedRunOptions = {}): Promise<T> {
+  async run<T>(fn: Task<T>, options: RateLimiterRunOptions = {}): Promise<T> {
     checkWait(options);
     const { key, cost = 1, signal } = options;
     const now = this.#rules.clock.now();
@@ -123,7 +123,7 @@ export class RateLimiter implements Policy {
   }
 
   /** Resolves once `cost` tokens have been taken for the key, first come, first served. They are not given back. */
-  take(key?: string, options: TakeOptions = {}): Promise<void> {
+  take(key?: string, options: RateLimiterTakeOptions = {}): Promise<void> {
     try {
       checkWait(options);
       const { cost = 1 } = options;
@@ -143,7 +143,7 @@ export class RateLimiter implements Policy {
     return taken;
   }
 
-  #wait(bucket: Bucket, options: TakeOptions, cost: number): Promise<void> {
+  #wait(bucket: Bucket, options: RateLimiterTakeOptions, cost: number): Promise<void> {
     if (options.timeoutMs !== 0) return bucket.wait(options, cost);
     this.#counts.refused += 1;
     throw new TimeoutError(0);

@@ -44,6 +44,12 @@ it("is never below 0 nor above its ceiling, whatever the options", () => {
   fc.assert(plans, { numRuns: 1_000 });
 });
 
+it("never falls from one attempt to the next, but for the jitter", () => {
+  const ceilings = Array.from({ length: 2_000 }, (_, index) => backoffMs(index + 1, { maxMs: Infinity }, () => 1));
+  expect(ceilings).toEqual(ceilings.toSorted((a, b) => a - b));
+  expect(ceilings.at(-1)).toBe(Number.MAX_SAFE_INTEGER);
+});
+
 it("refuses a number of an attempt that is none, and bad options", () => {
   for (const attempt of [0, -1, 1.5, Number.NaN]) expect(() => backoffMs(attempt)).toThrow(/^attempt must be/);
   for (const bad of [{ baseMs: -1 }, { baseMs: Infinity }, { maxMs: -1 }, { factor: 0 }, { factor: Number.NaN }])

@@ -14,7 +14,7 @@ import { CircuitOpenError } from "../errors.ts";
 import { checkInteger, checkMs, checkWait } from "../internal/check.ts";
 import { register } from "../internal/names.ts";
 import type { Policy, Task, WaitOptions } from "../policy.ts";
-import { classifyOutcome, type Outcome, type OutcomeVerdict } from "./classify.ts";
+import { classifyOutcome, type CircuitOutcome, type CircuitVerdict } from "./classify.ts";
 
 export type CircuitState = "closed" | "open" | "half-open";
 
@@ -40,7 +40,7 @@ export interface CircuitBreakerOptions {
    * trial. If this throws, the call rejects with what it threw and the outcome is ignored. A call that rejects after
    * its caller's abort is always ignored. @default classifyOutcome
    */
-  readonly classify?: ((outcome: Outcome) => OutcomeVerdict) | undefined;
+  readonly classify?: ((outcome: CircuitOutcome) => CircuitVerdict) | undefined;
   /**
    * Called after each change; "half-open" is told when its first trial starts. What this throws is an unhandled
    * rejection, and changes nothing else.
@@ -74,7 +74,7 @@ export class CircuitBreaker implements Policy {
   readonly #cooldownMs: number;
   readonly #maxTrials: number;
   readonly #maxTrialMs: number;
-  readonly #classify: (outcome: Outcome) => OutcomeVerdict;
+  readonly #classify: (outcome: CircuitOutcome) => CircuitVerdict;
   readonly #onStateChange: ((change: CircuitChange) => void) | undefined;
   readonly #clock: Clock;
   readonly #trials = new Set<Call>();
@@ -174,8 +174,8 @@ export class CircuitBreaker implements Policy {
     this.#tell("open", "half-open");
   }
 
-  #end(call: Call, outcome: Outcome, isAborted: boolean): void {
-    let verdict: OutcomeVerdict = "ignore";
+  #end(call: Call, outcome: CircuitOutcome, isAborted: boolean): void {
+    let verdict: CircuitVerdict = "ignore";
     try {
       if (!isAborted) verdict = this.#classify(outcome);
     } finally {
@@ -183,7 +183,7 @@ export class CircuitBreaker implements Policy {
     }
   }
 
-  #settle(call: Call, verdict: OutcomeVerdict): void {
+  #settle(call: Call, verdict: CircuitVerdict): void {
     this.#running -= 1;
     this.#trials.delete(call);
     if (call.generation !== this.#generation) return;

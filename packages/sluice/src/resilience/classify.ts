@@ -7,8 +7,8 @@
 
 export type RetryVerdict = "retry" | "stop";
 
-export type Outcome = PromiseSettledResult<unknown>;
-export type OutcomeVerdict = "success" | "failure" | "ignore";
+export type CircuitOutcome = PromiseSettledResult<unknown>;
+export type CircuitVerdict = "success" | "failure" | "ignore";
 
 const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const TRANSIENT_CODES: ReadonlySet<unknown> = new Set(["ECONNRESET", "ETIMEDOUT", "EAI_AGAIN", "ECONNREFUSED"]);
@@ -34,7 +34,7 @@ export function classifyError(error: unknown): RetryVerdict {
  * A rejection is a "failure" unless it is none of the dependency's doing: an abort, what a breaker or limit of ours
  * refused, and a 4xx that is neither 408 nor 429 are ignored. Whatever fulfils is a "success".
  */
-export function classifyOutcome(outcome: Outcome): OutcomeVerdict {
+export function classifyOutcome(outcome: CircuitOutcome): CircuitVerdict {
   if (outcome.status === "fulfilled") return "success";
   for (const { name, code, status } of chain(outcome.reason)) {
     if (name === "AbortError" || REFUSALS.has(code)) return "ignore";
