@@ -35,8 +35,7 @@ await claiming;
 over.abort();
 await looking;
 await store.close();
-process.send?.(account satisfies Account);
-process.disconnect();
+process.send?.(account satisfies Account, () => process.disconnect());
 
 async function add(): Promise<void> {
   while (left > 0) {
