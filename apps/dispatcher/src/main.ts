@@ -1,3 +1,4 @@
+#!/usr/bin/env -S node --conditions=@sluice/source
 /** The dispatcher from the command line. */
 import { runProgram } from "./commands/program.ts";
 

@@ -108,7 +108,7 @@ function statuses(): Readonly<Record<string, number>> {
   }
 }
 
-describe("--once --json", () => {
+describe("--once --json", { timeout: 120_000 }, () => {
   it("delivers GitHub's examples to the local inbox, and adds up in the last line", async () => {
     const { code, stdout, stderr } = await new Program("--once", "--json").exited;
     expect({ code, stderr: code === 0 ? "" : stderr }).toEqual({ code: 0, stderr: "" });
@@ -121,7 +121,7 @@ describe("--once --json", () => {
     expect((deferred ?? 0) + (dropped ?? 0)).toBeGreaterThan(0);
     expect([retried, durationMs].every((n) => Number.isInteger(n))).toBe(true);
     expect(readFileSync(join(folder, "data", ".gitignore"), "utf8")).toBe("*\n");
-  }, 120_000);
+  });
 
   it("accepts no event a second time, and delivers what was deferred before", async () => {
     const hook = await endpoint((response) => void response.writeHead(204).end());
@@ -178,7 +178,7 @@ describe("--once --json", () => {
   });
 });
 
-describe("staying up", () => {
+describe("staying up", { timeout: 120_000 }, () => {
   it("takes events over HTTP until SIGTERM, then stops in order", async () => {
     const hook = await endpoint((response) => void response.writeHead(204).end());
     const program = new Program("--port", "0", "--events", writeEvents(2), "--config", writeConfig(hook.url));
@@ -211,8 +211,19 @@ describe("staying up", () => {
     await program.says(/1 to send/);
     program.child.kill("SIGINT");
     await program.says(/once more to stop at once/);
+    const impatient = setInterval(() => program.child.kill("SIGINT"), 50);
+    const { code } = await program.exited;
+    clearInterval(impatient);
+    expect(code).toBe(130);
+  });
+
+  it("stops in order at one Ctrl-C that comes twice, as it does under npm", async () => {
+    const hook = await endpoint((response) => response.writeHead(204).end());
+    const program = new Program("--port", "0", "--events", writeEvents(1), "--config", writeConfig(hook.url));
+    await program.says(/up at/);
     program.child.kill("SIGINT");
-    expect((await program.exited).code).toBe(130);
+    program.child.kill("SIGINT");
+    expect((await program.exited).code).toBe(0);
   });
 
   it("says which port is taken", async () => {

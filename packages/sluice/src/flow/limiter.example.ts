@@ -1,6 +1,7 @@
 // Two mails at a time, and two more in line. Whoever finds the line full learns it at once.
 import { Limiter, limiter, QueueFullError } from "sluice";
 
+// #region bulkhead
 const smtp = new Limiter(2, { capacity: 2 });
 
 async function send(mail: string): Promise<void> {
@@ -18,6 +19,7 @@ async function send(mail: string): Promise<void> {
 }
 
 await Promise.all(["a", "b", "c", "d", "e"].map(send));
+// #endregion
 
 // Shutting down: no newcomers, and those that were accepted end.
 const last = send("f");
