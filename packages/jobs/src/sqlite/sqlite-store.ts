@@ -1,6 +1,9 @@
 /**
  * Jobs in one SQLite file, which may be the user's own and may be shared by several processes. Everything that writes
- * runs on a thread of its own, so that neither fsync nor another process's lock holds up the event loop.
+ * runs on a thread of its own, so that neither fsync nor another process's lock holds up the event loop. To read without
+ * the thread, open the file with a `DatabaseSync` of your own and `readOnly: true`: a reader waits for no writer.
+ *
+ * Other processes' jobs are found by looking: `onReady` tells of what this store did, and of nothing else.
  */
 import { setImmediate as afterThisTurn } from "node:timers/promises";
 import { ClosedError, systemClock, type Clock } from "sluice";
