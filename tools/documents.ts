@@ -171,7 +171,8 @@ export function typeFaults(blocks: readonly Block[]): string[] {
   try {
     const names = wanted.map(({ file, line }) => `${file.replaceAll("/", "__")}.${line}.ts`);
     for (const [index, { code }] of wanted.entries()) writeFileSync(join(folder, names[index] ?? ""), `${code}\n`);
-    const compilerOptions = { noEmit: true, composite: false, noUnusedLocals: false, isolatedDeclarations: false };
+    const lib = ["es2024", "esnext.disposable", "dom"]; // the sources of the packages are compiled along
+    const compilerOptions = { noEmit: true, composite: false, noUnusedLocals: false, isolatedDeclarations: false, lib };
     const base = { extends: resolve("tsconfig.base.json"), files: names };
     writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ ...base, compilerOptions }));
     execFileSync(resolve("node_modules/.bin/tsc"), ["-p", folder, "--pretty", "false"], { encoding: "utf8" });

@@ -394,6 +394,7 @@ it("C182: runs attempt 2 within twice the lease of a worker that was killed", as
   await store.add([{ queue: QUEUE, payload: 2, maxAttempts: 1 }]);
   start(() => hang(), {}, gone());
   await clock.advance(0);
+  await clock.advance(300);
   const at: [number, number][] = [];
   start(({ attempt }) => void at.push([clock.now(), attempt]), {}, elsewhere());
   await clock.advance(LEASE_MS * 2);
@@ -428,6 +429,7 @@ it("C186: a hung job ends by its time limit, other queues go on, and what was no
   first.ends[0]!.reject(new Error("late, and nobody's business"));
   await clock.advance(500);
   expect(first.jobs.map(({ attempt }) => attempt)).toEqual([1, 2]); // in the slot that the first attempt left
+  expect([errors, hung.stats().lost]).toEqual([[], 0]);
 });
 
 it("C186: gives each job its own time limit, with one timer for all", async () => {
