@@ -5,7 +5,6 @@ import type { Event, EventSink } from "../model.ts";
 import { acceptFile, acceptPatiently } from "../intake/lines.ts";
 import { githubEvents } from "../samples/github.ts";
 import { CommandError, systemReason } from "./failure.ts";
-import type { Terminal } from "./terminal.ts";
 
 const BATCH = 200;
 /** Refused lines that are told one by one. */
@@ -25,7 +24,7 @@ export async function feed(
   file: string | undefined,
   sink: EventSink,
   { maxEventBytes }: Config["intake"],
-  terminal: Terminal,
+  note: (text: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
   if (file === undefined) return feedSamples(sink, signal);
@@ -38,10 +37,10 @@ export async function feed(
       told += 1;
       if (told > MAX_TOLD) return;
       const why = errors.map(({ pointer, detail }) => (pointer === "#" ? detail : `${pointer}: ${detail}`)).join("; ");
-      terminal.note(`line ${line} is refused: ${why}`);
+      note(`line ${line} is refused: ${why}`);
     },
   });
-  if (refused > 0) terminal.note(`${refused} lines were refused`);
+  if (refused > 0) note(`${refused} lines were refused`);
 }
 
 async function feedSamples(sink: EventSink, signal: AbortSignal): Promise<void> {

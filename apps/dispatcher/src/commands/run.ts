@@ -138,7 +138,7 @@ async function work(dispatcher: Dispatcher, { options, config, terminal, signal 
   progress.start();
   dispatcher.start();
   try {
-    await feed(options.events, journal, config.intake, terminal, signal);
+    await feed(options.events, journal, config.intake, (text) => progress.note(text), signal);
     await dispatcher.whenIdle(PATIENCE_MS, signal);
   } catch (error) {
     if (!signal.aborted || error !== signal.reason) throw error;

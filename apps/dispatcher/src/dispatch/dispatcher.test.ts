@@ -167,6 +167,52 @@ describe("delivery", () => {
     expect(entries(dispatcher, id).at(-1)).toMatchObject({ attempt: 1, detail: expect.stringContaining("204") });
   });
 
+  it("has no room for more than it may hold, and takes the rest when some of it is expanded", async () => {
+    const clock = new VirtualClock();
+    const given = config({});
+    const full = { ...given, intake: { ...given.intake, capacity: 3 } };
+    const provider = sink(clock, undefined);
+    const dispatcher = await start({ config: full, clock, channels: [provider.channel] });
+    const answers = await Promise.allSettled([
+      dispatcher.journal.accept(events(4)),
+      dispatcher.journal.accept(events(3)),
+    ]);
+    expect(answers.map((answer) => answer.status)).toEqual(["rejected", "fulfilled"]);
+    expect(answers[0]).toMatchObject({ reason: { code: "INTAKE_FULL", limit: 3, retryAfterMs: 1_000 } });
+    await clock.advance(1_000);
+    expect(provider.askedAt).toHaveLength(3);
+    await dispatcher.journal.accept(events(3, 3));
+    expect(dispatcher.counts).toMatchObject({ events: 6, duplicates: 0 });
+  });
+
+  it("gives up what can't be rendered, without asking the provider", async () => {
+    const clock = new VirtualClock();
+    const provider = sink(clock, undefined);
+    const given = config({});
+    const templates = { plain: { webhook: { body: '{"n":{{ data.n }}}' } } };
+    const dispatcher = await start({ config: { ...given, templates }, clock, channels: [provider.channel] });
+    await dispatcher.journal.accept([{ id: "1", source: "test", type: "thing", data: { n: "no number" } }]);
+    await clock.advance(1);
+    expect(provider.askedAt).toEqual([]);
+    const [letter] = dispatcher.reader.dead({}, 1);
+    expect(letter?.reason).toMatch(/template plain, webhook\.body: the result is not JSON/);
+    expect(kinds(dispatcher, letter?.id ?? "")).toBe("accepted matched attempt failed dead");
+  });
+
+  it("drops what is for somebody who has left the configuration", async () => {
+    const clock = new VirtualClock();
+    const provider = sink(clock, undefined);
+    const limits = { perUser: { count: 1, perMs: 60_000 } };
+    const one = await start({ config: config({ limits }), clock, channels: [provider.channel] });
+    await one.journal.accept(events(2));
+    await clock.advance(1);
+    await one.stop();
+    const two = await start({ config: config({ users: ["bob"], limits }), clock, channels: [provider.channel] });
+    await clock.advance(60_000);
+    expect(provider.askedAt).toHaveLength(1);
+    expect([...two.counts.dropReasons()]).toEqual([["the user has no address for webhook any more", 1]]);
+  });
+
   it("C190: two dispatchers on one file send each notification once", async () => {
     const hook = await endpoint((_, response) => void setTimeout(() => response.writeHead(204).end(), 50));
     const given = config({ urls: { ann: hook.url }, limits: { concurrency: { webhook: 4 } } });

@@ -36,6 +36,20 @@ it("draws one block over itself on a terminal, when something has changed", asyn
   expect(clock.timers).toBe(0);
 });
 
+it("puts lines of others above the block", async () => {
+  const { clock, written, progress } = watch(true);
+  progress.note("before");
+  progress.start();
+  await clock.advance(100);
+  progress.note("line 3 is refused");
+  progress.stop();
+  progress.note("after");
+  expect(written[0]).toBe("before\n");
+  expect(written[2]).toBe("\x1b[3A\x1b[Jline 3 is refused\n");
+  expect(written[3]).toBe(written[1]);
+  expect(written.slice(4)).toEqual(["after\n"]);
+});
+
 it("writes a line now and then where there is no terminal", async () => {
   const { clock, counts, written, progress } = watch(false);
   progress.start();

@@ -45,8 +45,16 @@ export class Progress {
     this.#drawn = "";
   }
 
+  /** Writes a line of somebody else's, above the block. */
+  note(text: string): void {
+    this.#output.write(`${this.#erase()}${text}\n`);
+    const block = this.#drawn;
+    this.#drawn = "";
+    if (block !== "" && this.#isBlock) this.#draw();
+  }
+
   #watch(): void {
-    const delayMs = this.#output.isTTY === true ? BLOCK_MS : LINE_MS;
+    const delayMs = this.#isBlock ? BLOCK_MS : LINE_MS;
     const task = {
       onTimer: (): void => {
         this.#draw();
@@ -57,12 +65,20 @@ export class Progress {
   }
 
   #draw(): void {
-    const block = this.#output.isTTY === true;
-    const text = block ? progressBlock(this.#source) : progressLine(this.#source);
+    const text = this.#isBlock ? progressBlock(this.#source) : progressLine(this.#source);
     if (text === this.#drawn) return;
-    const height = block ? this.#drawn.split("\n").length - 1 : 0;
-    this.#output.write(height > 0 ? `\x1b[${height}A\x1b[J${text}` : text);
+    this.#output.write(`${this.#erase()}${text}`);
     this.#drawn = text;
+  }
+
+  /** What takes the block away. */
+  #erase(): string {
+    const height = this.#isBlock ? this.#drawn.split("\n").length - 1 : 0;
+    return height > 0 ? `\x1b[${height}A\x1b[J` : "";
+  }
+
+  get #isBlock(): boolean {
+    return this.#output.isTTY === true;
   }
 }
 

@@ -118,12 +118,14 @@ class Walk {
   }
 }
 
+function all(sql: string): Record<string, unknown>[] {
+  return db
+    .prepare(sql)
+    .all()
+    .map((row) => Object.fromEntries(Object.entries(row)));
+}
+
 function check({ counts }: Walk): void {
-  const all = (sql: string): Record<string, unknown>[] =>
-    db
-      .prepare(sql)
-      .all()
-      .map((row) => ({ ...row }));
   const truth = all("SELECT channel, status, count(*) AS number FROM notifications GROUP BY channel, status");
   expect(all("SELECT * FROM tallies WHERE number <> 0 ORDER BY channel, status")).toEqual(truth);
   for (const status of ["delivered", "deferred", "dropped", "dead"] as const) {
@@ -161,7 +163,7 @@ it("keeps counts, jobs and histories in step under any plan of calls, crashes an
   const plans = fc.array(fc.oneof({ arbitrary: attempt, weight: 2 }, { arbitrary: rest, weight: 1 }), {
     maxLength: 60,
   });
-  const property = fc.asyncProperty(plans as fc.Arbitrary<Plan>, async (plan) => {
+  const property = fc.asyncProperty(plans, async (plan: Plan) => {
     for (const table of ["steps", "notifications", "event_bodies", "events", "buckets", "tallies", "sluice_jobs"])
       db.exec(`DELETE FROM ${table}`);
     db.exec("UPDATE intake SET waiting = 0");
