@@ -1,4 +1,5 @@
 import { systemClock } from "sluice";
+import { named } from "sluice/observe";
 import { VirtualClock } from "sluice/testing";
 import { expect, it } from "vitest";
 import { storeCases } from "../conformance/index.ts";
@@ -39,6 +40,14 @@ it("takes nothing more once it is closed, and may be closed again", async () => 
     store.call("x"),
   ];
   for (const each of await Promise.allSettled(operations)) expect(each).toMatchObject({ reason: closed });
+});
+
+it("shows its operations and batches by name", async () => {
+  const store = await SqliteStore.open({ path: ":memory:", name: "orders" });
+  await Promise.all([1, 2, 3].map((payload) => store.add([{ queue: "mail", payload }])));
+  const [seen] = named().filter(({ name }) => name === "orders");
+  expect(seen).toMatchObject({ kind: "job-store", stats: { waiting: 0, batches: 1, operations: 3 } });
+  await store.close();
 });
 
 it("takes a longer way past jobs of a higher priority that are not due, however many", async () => {

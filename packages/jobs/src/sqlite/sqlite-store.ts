@@ -69,7 +69,6 @@ const CLOSE_LIMIT_MS = 10_000;
 
 export class SqliteStore implements Store {
   readonly #path: string;
-  readonly #name: string;
   readonly #clock: Clock;
   readonly #maxPayloadBytes: number;
   readonly #closing: Int32Array;
@@ -104,12 +103,11 @@ export class SqliteStore implements Store {
   ) {
     this.#link = link;
     this.#clock = clock;
-    this.#name = name ?? NAME;
     this.#path = setup.path;
     this.#maxPayloadBytes = setup.maxPayloadBytes;
     this.#closing = setup.closing;
     this.#outbox = new Outbox(link, clock, this.#listeners);
-    register("job store", name, this.#outbox);
+    register("job-store", name, this.#outbox);
   }
 
   async now(): Promise<number> {
@@ -238,7 +236,7 @@ export class SqliteStore implements Store {
   }
 
   #checkOpen(): void {
-    if (this.#closed !== undefined) throw new ClosedError(this.#name);
+    if (this.#closed !== undefined) throw new ClosedError(NAME);
   }
 
   #now(): number {
