@@ -37,6 +37,7 @@ it("refuses what would come back otherwise, whatever is around it", () => {
 it.each([
   ["value must be JSON, got undefined", undefined],
   ["value[1] must be JSON, got undefined", [1, undefined]],
+  ["value[0] must be JSON, got undefined", Array(1)],
   ["value.a[0].b must be a finite number, got NaN", { a: [{ b: NaN }] }],
   ["value.at must be JSON, got an instance of URL", { at: new URL("http://a.example") }],
   ["value.toJSON must be JSON, got function", { toJSON: () => 1 }],
