@@ -45,7 +45,7 @@ it("takes nothing more once it is closed, and may be closed again", async () => 
 it("shows its operations and batches by name", async () => {
   const store = await SqliteStore.open({ path: ":memory:", name: "orders" });
   await Promise.all([1, 2, 3].map((payload) => store.add([{ queue: "mail", payload }])));
-  const [seen] = named().filter(({ name }) => name === "orders");
+  const seen = named().find(({ name }) => name === "orders");
   expect(seen).toMatchObject({ kind: "job-store", stats: { waiting: 0, batches: 1, operations: 3 } });
   await store.close();
 });
