@@ -229,7 +229,7 @@ describe("delivery", () => {
   it("C192: a receiver that never answers holds up nobody else, and its own end by their time limit", async () => {
     const hung = await endpoint(() => {});
     const quick = await endpoint(status(204));
-    const limits = { concurrency: { webhook: 20 }, attemptTimeoutMs: 300, retries: 0, breaker: { failures: 100 } };
+    const limits = { concurrency: { webhook: 20 }, attemptTimeoutMs: 3_000, retries: 0, breaker: { failures: 100 } };
     const given = config({ users: ["ann", "bob"], urls: { ann: hung.url, bob: quick.url }, limits });
     const dispatcher = await start({ config: given });
     await dispatcher.journal.accept(events(10));
@@ -237,7 +237,7 @@ describe("delivery", () => {
     expect(quick.ids).toHaveLength(10);
     expect(dispatcher.counts.count("delivered")).toBe(10);
     expect(dispatcher.counts.count("dead")).toBe(10);
-    for (const id of hung.ids) expect(entries(dispatcher, id).at(-2)?.detail).toBe("timed out after 300 ms");
+    for (const id of hung.ids) expect(entries(dispatcher, id).at(-2)?.detail).toBe("timed out after 3000 ms");
   });
 
   it("C192: a channel that hangs takes nothing from another", async () => {
@@ -373,12 +373,53 @@ describe("breakers", () => {
     expect(dispatcher.counts.count("deferred")).toBe(0);
   });
 
-  it("is one for each origin, and takes no notice of what is wrong with a message", async () => {
+  it("is one for each origin of webhooks", async () => {
+    const failing = await endpoint(status(503));
+    const healthy = await endpoint(status(204));
+    const limits = { retries: 0, breaker: { failures: 1 }, concurrency: { webhook: 1 } };
+    const urls = { ann: failing.url, bob: healthy.url };
+    const dispatcher = await start({ config: config({ users: ["ann", "bob"], urls, limits }) });
+    await dispatcher.journal.accept(events(5));
+    await dispatcher.whenIdle(0);
+    expect(failing.ids).toHaveLength(1);
+    expect(healthy.ids).toHaveLength(5);
+    expect(dispatcher.counts.count("deferred")).toBe(4);
+    expect(dispatcher.health()).toMatchObject({ ok: true, waiting: 0, breakers: { webhook: { keys: 2, tripped: 1 } } });
+  });
+
+  it("is waited for by those who have patience", async () => {
+    const clock = new VirtualClock();
+    let isDown = true;
+    const provider = sink(clock, () => (isDown ? refuse() : { answer: "taken" }));
+    const limits = { retries: 0, breaker: { failures: 1, cooldownMs: 30_000 }, concurrency: { webhook: 1 } };
+    const dispatcher = await start({
+      config: config({ limits }),
+      clock,
+      channels: [provider.channel],
+      random: () => 0,
+    });
+    await dispatcher.journal.accept(events(2));
+    const left: number[] = [];
+    const leave = (): unknown => left.push(clock.now());
+    void dispatcher.whenIdle(0).then(leave);
+    void dispatcher.whenIdle(10_000).then(leave);
+    void dispatcher.whenIdle(60_000).then(leave);
+    await clock.advance(20_000);
+    expect(left[0]).toBeLessThan(1_000);
+    expect(left[1]).toBeGreaterThanOrEqual(10_000);
+    expect(left).toHaveLength(2);
+    isDown = false;
+    await clock.advance(20_000);
+    expect(left).toHaveLength(3);
+    expect(dispatcher.counts.count("delivered")).toBe(1);
+  });
+
+  it("takes no notice of what is wrong with a message", async () => {
     const clock = new VirtualClock();
     const permanent = sink(clock, () => {
       throw new SendError("410 gone", { kind: "permanent", providerFault: false });
     });
-    const limits = { breaker: { failures: 1 } };
+    const limits = { breaker: { failures: 1 }, concurrency: { webhook: 1 } };
     const dispatcher = await start({ config: config({ limits }), clock, channels: [permanent.channel] });
     await dispatcher.journal.accept(events(20));
     await clock.advance(1);
@@ -449,6 +490,9 @@ describe("stop", () => {
     for (const answer of answers) answer();
     await clock.advance(20_000);
     expect(await stopped).toEqual({ finished: 3, released: 0, lost: 0 });
+    const message = { id: "x", user: { id: "ann", roles: [], repositories: [] }, address: "", content: {} };
+    const late = provider.channel.send(message, { signal: new AbortController().signal });
+    await expect(late).rejects.toThrow("closed");
     expect(provider.askedAt).toHaveLength(3);
     const rest = sink(clock, undefined);
     const next = await start({ config: given, clock, channels: [rest.channel] });
