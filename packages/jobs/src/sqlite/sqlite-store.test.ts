@@ -3,6 +3,7 @@ import { named } from "sluice/observe";
 import { VirtualClock } from "sluice/testing";
 import { expect, it } from "vitest";
 import { storeCases } from "../conformance/index.ts";
+import type { Claim } from "../job.ts";
 import { SqliteStore, type SqliteStoreOptions } from "./sqlite-store.ts";
 
 const cases = storeCases(async (options) => {
@@ -50,6 +51,37 @@ it("shows its operations and batches by name", async () => {
   await store.close();
 });
 
+it("removes a job at its end, though it failed before, and only for the claim that holds it", async () => {
+  const store = await SqliteStore.open({ path: ":memory:", retention: { succeededMs: 0 } });
+  await store.add([{ queue: "mail", payload: 1 }]);
+  const tokens: number[] = [];
+  for (const retryInMs of [0, 0]) {
+    const [{ id, token } = { id: "", token: 0 }] = await claim(store);
+    tokens.push(token);
+    expect(await store.settle([{ id, token, kind: "fail", error: "not yet", retryInMs }])).toEqual([true]);
+  }
+  const complete = (token: number): Promise<boolean[]> => store.settle([{ id: "1", token, kind: "complete" }]);
+  const [last] = await claim(store);
+  for (const token of tokens) expect(await complete(token)).toEqual([false]);
+  expect(await store.get("1")).toMatchObject({ state: "running" });
+  expect(await complete(last?.token ?? 0)).toEqual([true]);
+  expect(await store.get("1")).toBeUndefined();
+  expect(await complete(last?.token ?? 0)).toEqual([false]);
+  await store.close();
+});
+
+it("lets no old token remove a job that never failed", async () => {
+  const store = await SqliteStore.open({ path: ":memory:", retention: { succeededMs: 0 } });
+  await store.add([{ queue: "mail", payload: 1 }]);
+  const [first] = await claim(store);
+  await store.settle([{ id: "1", token: first?.token ?? 0, kind: "release" }]);
+  const [second] = await claim(store);
+  for (const token of [0, first?.token ?? 0, (second?.token ?? 0) + 1])
+    expect(await store.settle([{ id: "1", token, kind: "complete" }])).toEqual([false]);
+  expect(await store.get("1")).toMatchObject({ state: "running" });
+  await store.close();
+});
+
 it("takes a longer way past jobs of a higher priority that are not due, however many", async () => {
   const store = await SqliteStore.open({ path: ":memory:", clock: systemClock });
   const later = Array.from({ length: 100 }, (_, index) => ({
@@ -63,3 +95,7 @@ it("takes a longer way past jobs of a higher priority that are not due, however 
   expect(claimed.map(({ payload }) => payload)).toEqual(["mid", "low"]);
   await store.close();
 });
+
+function claim(store: SqliteStore): Promise<Claim[]> {
+  return store.claim({ queue: "mail", max: 1, leaseMs: 60_000, worker: "w" });
+}
