@@ -82,7 +82,7 @@ export class Progress {
   }
 }
 
-export function progressLine(source: ProgressSource): string {
+function progressLine(source: ProgressSource): string {
   const { counts } = source;
   const { waiting, notifications } = source.standing();
   const pending = [...notifications.values()].flatMap((by) => OPEN_STATUSES.map((status) => by.get(status) ?? 0));
