@@ -5,26 +5,27 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { VirtualClock } from "sluice/testing";
-import { describe, expect, it, onTestFinished } from "vitest";
-import { storeCases } from "../conformance/index.ts";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import { storeCases, type OpenedStore } from "../conformance/index.ts";
 import type { Claim, ClaimedJob } from "../job.ts";
+import type { StoreOptions } from "../store.ts";
 import { StoreBusyError, StoreFailedError, StoreOpenError } from "./errors.ts";
 import { SqliteStore, type SqliteStoreOptions } from "./sqlite-store.ts";
 
 const QUEUE = "mail";
 
-describe.concurrent("keeps the rules of every store:", () => {
+describe("keeps the rules of every store:", () => {
+  // A thread takes a fifth of a second to start, so that cases with the same options get one store, emptied between.
+  const opened = new Map<string, OpenedStore>();
   const cases = storeCases(async (options) => {
-    const folder = mkdtempSync(join(tmpdir(), "sqlite-"));
-    const clock = new VirtualClock({ wallStartAt: Date.UTC(2030, 0, 1) });
-    const store = await SqliteStore.open({ path: join(folder, "jobs.db"), durability: "normal", clock, ...options });
-    const dispose = async (): Promise<void> => {
-      await store.close();
-      rmSync(folder, { recursive: true });
-    };
-    return { store, clock, dispose };
+    const key = JSON.stringify(options);
+    const found = opened.get(key) ?? (await openShared(options, () => opened.delete(key)));
+    opened.set(key, found);
+    return found;
   });
   for (const { title, run } of cases) it(title, run);
+
+  afterAll(() => Promise.all([...opened.values()].map(({ store }) => store.close())));
 });
 
 it("has on disk what it acknowledged, before anybody closes it", async () => {
@@ -259,6 +260,26 @@ it("answers each of many callers at once, the jobs in the order of their adding"
   const claimed = await claim(store, 500);
   expect(claimed.map(({ payload }) => payload)).toEqual(payloads);
 });
+
+/** What a case leaves is removed, unless it has closed the store: then the next one needs another. */
+async function openShared(options: StoreOptions, forget: () => void): Promise<OpenedStore> {
+  const folder = mkdtempSync(join(tmpdir(), "sqlite-"));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, "jobs.db");
+  const clock = new VirtualClock({ wallStartAt: Date.UTC(2030, 0, 1) });
+  const store = await SqliteStore.open({ path, durability: "normal", clock, ...options });
+  const dispose = async (): Promise<void> => {
+    const isOpen = await store.now().then(
+      () => true,
+      () => false,
+    );
+    if (!isOpen) return forget();
+    const db = new DatabaseSync(path);
+    db.exec("DELETE FROM sluice_jobs; DELETE FROM sluice_job_errors");
+    db.close();
+  };
+  return { store, clock, dispose };
+}
 
 function module(code: string): string {
   return `data:text/javascript,${encodeURIComponent(code)}`;
