@@ -7,7 +7,7 @@ import type { PreparedJob } from "../validate.ts";
 import { Engine } from "./engine.ts";
 import { openDatabase } from "./open.ts";
 import type { Answer, Operation } from "./operation.ts";
-import type { ProcedureModule } from "./procedures.ts";
+import type { JobsInTransaction, ProcedureModule } from "./procedures.ts";
 
 const OPTIONS = {
   durability: "normal",
@@ -16,6 +16,21 @@ const OPTIONS = {
   retention: { succeededMs: 1_000, deadMs: Infinity },
   maxPayloadBytes: 10_000,
 } as const;
+
+/** What can't be shown, or can't be copied as it stands. */
+const ODD: readonly unknown[] = [
+  Object.create(null),
+  Object.assign(new Error("a"), { name: Symbol("s") }),
+  Object.assign(new Error("b"), { stack: [() => 1] }),
+  Object.assign(new Error("c"), { message: () => 1 }),
+  Object.defineProperty(new Error("d"), "e", {
+    enumerable: true,
+    get() {
+      throw new Error("f");
+    },
+  }),
+];
+const late: unknown[] = [];
 
 const procedures: ProcedureModule = {
   migrations: [
@@ -32,6 +47,24 @@ const procedures: ProcedureModule = {
         throw Object.assign(new RangeError("no more"), { code: "MORE", left: 3 });
       },
       async later() {},
+      thenable: () =>
+        new (class {
+          // oxlint-disable-next-line unicorn/no-thenable -- as the query builders of some libraries have
+          then() {}
+        })(),
+      symbol: () => Symbol("s"),
+      odd: (index: number) => {
+        throw ODD[index];
+      },
+      async addLater(_: unknown, jobs: JobsInTransaction) {
+        await Promise.resolve();
+        try {
+          jobs.add([{ queue: "a", payload: 1 }]);
+        } catch (error) {
+          late.push(error);
+        }
+        throw new Error("nobody hears of this");
+      },
       rollBack: () => db.exec("ROLLBACK"),
       orphan: () => db.exec("INSERT INTO child VALUES (1)"),
       limitPages: (pages: number) => db.exec(`PRAGMA max_page_count = ${pages}`),
@@ -111,6 +144,33 @@ it("refuses a procedure that returns a promise, and one that it doesn't know", (
     { failure: { name: "RangeError", message: expect.stringContaining("keep, keepAndThrow") } },
     { failure: { name: "RangeError" } },
   ]);
+});
+
+it("refuses what can't be copied to the caller, or might end later, alone", () => {
+  const { run } = open();
+  const answers = run(call("keep", "a"), call("symbol"), call("thenable"), call("keep", "b"));
+  expect(answers).toMatchObject([
+    { value: undefined },
+    { failure: { name: "DataCloneError" } },
+    { failure: { name: "TypeError", message: "the procedure thenable must return a value, got a promise" } },
+    { value: undefined },
+  ]);
+});
+
+it("tells of whatever a procedure throws in a way that can be copied, and keeps the rest of its batch", () => {
+  const { run, kept } = open();
+  const answers = run(...ODD.map((_, index) => call("odd", index)), call("keep", "a"));
+  for (const answer of answers.slice(0, -1)) expect(structuredClone(answer)).toMatchObject({ failure: {} });
+  expect(answers.slice(2, 4)).toMatchObject([{ failure: { message: "b" } }, { failure: { message: "() => 1" } }]);
+  expect(kept()).toEqual(["a"]);
+});
+
+it("lets a procedure that was refused for its promise add nothing afterwards, and end nobody by its rejection", async () => {
+  const { run } = open();
+  expect(run(call("addLater"))).toMatchObject([{ failure: { name: "TypeError" } }]);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(late).toMatchObject([{ message: "jobs must not be used after the procedure addLater has returned" }]);
+  expect(count(run)).toBe(0);
 });
 
 function open(): {

@@ -124,16 +124,24 @@ function prepareAll(
       const known = [...procedureOf.keys()].join(", ") || "none";
       throw new RangeError(`name must be that of a procedure of this store (${known}), got ${JSON.stringify(name)}`);
     }
+    let isOver = false;
+    const within = <A extends unknown[], R>(act: (...args: A) => R) => {
+      return (...args: A): R => {
+        if (isOver) throw new TypeError(`jobs must not be used after the procedure ${name} has returned`);
+        return act(...args);
+      };
+    };
     const jobs: JobsInTransaction = {
       now,
-      add: (given) => add(prepareJobs(given, maxPayloadBytes), now),
-      settle: (given) => settle(prepareSettlements(given, maxPayloadBytes), now),
-      holds: ({ id, token }) => holds(parseId(id) ?? 0, token),
+      add: within((given) => add(prepareJobs(given, maxPayloadBytes), now)),
+      settle: within((given) => settle(prepareSettlements(given, maxPayloadBytes), now)),
+      holds: within(({ id, token }) => holds(parseId(id) ?? 0, token)),
     };
-    const output = procedure(input, jobs);
-    if (typeof output !== "object" && typeof output !== "function") return output;
-    if (output instanceof Promise) throw new TypeError(`the procedure ${name} must return a value, got a promise`);
-    return structuredClone(output); // what can't be copied to the caller must fail before the commit
+    try {
+      return checkOutput(name, procedure(input, jobs));
+    } finally {
+      isOver = true;
+    }
   };
 
   return (operation, now) => {
@@ -168,4 +176,13 @@ function prepareAll(
         return operation satisfies never;
     }
   };
+}
+
+/** What can't be copied to the caller must fail before the commit, and alone. */
+function checkOutput(name: string, output: unknown): unknown {
+  const isThenable = typeof output === "object" && output !== null && "then" in output;
+  if (!isThenable || typeof output.then !== "function") return structuredClone(output);
+  // What becomes of it doesn't count any more; left alone, its rejection would end the thread.
+  if (output instanceof Promise) output.catch(() => {});
+  throw new TypeError(`the procedure ${name} must return a value, got a promise`);
 }

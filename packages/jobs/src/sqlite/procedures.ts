@@ -17,7 +17,7 @@ export interface ProcedureModule {
 
 /**
  * Input and output are copied between threads. What it wrote is undone if it throws, and the caller gets the error;
- * a promise can't be returned.
+ * a promise can't be returned, and `jobs` can't be used after the end.
  */
 // oxlint-disable-next-line typescript/no-explicit-any -- each procedure knows its own input
 export type Procedure = (input: any, jobs: JobsInTransaction) => unknown;
