@@ -1,6 +1,6 @@
 /** Calls the handler for each claimed job, holds it to its time limit, and says how each attempt is to be settled. */
 import { backoffMs, TimeoutError, type Clock, type Timer, type TimerTask } from "sluice";
-import type { ClaimedJob, Json } from "./job.ts";
+import type { Claim, ClaimedJob, Json } from "./job.ts";
 import { toJson } from "./json.ts";
 import { describeError, SETTLED, Snooze, type Settled } from "./outcome.ts";
 import type { JobContext, Run } from "./run.ts";
@@ -50,19 +50,17 @@ export class Attempts implements TimerTask {
   start(run: Run): void {
     this.#running.add(run);
     this.#watch();
-    let result: ReturnType<Handler>;
     try {
-      result = this.#options.handler(run.job, run);
+      const result = this.#options.handler(run.job, run);
+      if (typeof result === "object" && result !== null && "then" in result && typeof result.then === "function") {
+        Promise.resolve(result as PromiseLike<Result>).then(
+          (value) => this.#succeed(run, value),
+          (error: unknown) => this.#fail(run, error),
+        );
+      } else this.#succeed(run, result as Result);
     } catch (error) {
       this.#fail(run, error);
-      return;
     }
-    if (typeof result === "object" && result !== null && "then" in result && typeof result.then === "function") {
-      Promise.resolve(result as PromiseLike<Result>).then(
-        (value) => this.#succeed(run, value),
-        (error: unknown) => this.#fail(run, error),
-      );
-    } else this.#succeed(run, result as Result);
   }
 
   /** Aborts all that run; their number. */
@@ -73,7 +71,7 @@ export class Attempts implements TimerTask {
 
   /** Gives back the jobs of all that run, whatever their handlers still do. */
   release(): void {
-    for (const run of this.#running) this.#end(run, { id: run.id, token: run.token, kind: "release" });
+    for (const run of this.#running) this.#end(run, releaseOf(run));
   }
 
   close(): void {
@@ -103,18 +101,20 @@ export class Attempts implements TimerTask {
 
   #succeed(run: Run, result: Result): void {
     if (run.isOver) return;
+    try {
+      this.#end(run, this.#settleResult(run, result));
+    } catch (error) {
+      this.#fail(run, error); // a proxy may throw at a mere look
+    }
+  }
+
+  #settleResult(run: Run, result: Result): Settlement | undefined {
     const { id, token } = run;
-    if (result === SETTLED) this.#end(run, undefined);
-    else if (result instanceof Snooze) {
-      const { delayMs, reason } = result;
-      this.#end(run, {
-        id,
-        token,
-        kind: "snooze",
-        delayMs,
-        reason: reason === undefined ? reason : describeError(reason),
-      });
-    } else this.#end(run, { id, token, kind: "complete", result: this.#checkResult(run, result as Json | undefined) });
+    if (result === SETTLED) return undefined;
+    if (!(result instanceof Snooze))
+      return { id, token, kind: "complete", result: this.#checkResult(run, result as Json | undefined) };
+    const { delayMs, reason } = result;
+    return { id, token, kind: "snooze", delayMs, reason: reason === undefined ? reason : describeError(reason) };
   }
 
   /** The work is done and must not be repeated because its result is no JSON: the result is dropped, and said so. */
@@ -136,15 +136,15 @@ export class Attempts implements TimerTask {
   #settleFailure(run: Run, error: unknown): Settlement {
     const { id, token, attempt } = run;
     // It was told to end, so that it failed is nobody's fault: the attempt isn't charged.
-    if (run.isAborted) return { id, token, kind: "release" };
+    if (run.isAborted) return releaseOf(run);
     const { retry, random } = this.#options;
     const retryInMs = this.#isFinal(run, error) ? undefined : backoffMs(attempt, retry, random);
     return { id, token, kind: "fail", error: describeError(error), retryInMs };
   }
 
   #isFinal(run: Run, error: unknown): boolean {
-    if ((error as { code?: unknown } | null | undefined)?.code === "UNRECOVERABLE") return true;
     try {
+      if ((error as { code?: unknown } | null | undefined)?.code === "UNRECOVERABLE") return true;
       return this.#options.classify(error) === "stop";
     } catch (reason) {
       this.#options.onError(reason, run);
@@ -157,4 +157,8 @@ export class Attempts implements TimerTask {
     this.#running.delete(run);
     this.#options.onEnd(run, settlement);
   }
+}
+
+export function releaseOf({ id, token }: Claim): Settlement {
+  return { id, token, kind: "release" };
 }

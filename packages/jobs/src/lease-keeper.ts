@@ -17,15 +17,11 @@ export class LeaseKeeper implements TimerTask {
   readonly #everyMs: number;
   readonly #runs = new Set<Run>();
   #timer: Timer | undefined;
-  #isBeating = false;
+  #beating: Promise<void> | undefined;
 
   constructor(options: LeaseKeeperOptions) {
     this.#options = options;
     this.#everyMs = options.leaseMs / 3;
-  }
-
-  get runs(): ReadonlySet<Run> {
-    return this.#runs;
   }
 
   add(run: Run): void {
@@ -48,15 +44,22 @@ export class LeaseKeeper implements TimerTask {
     this.#timer = undefined;
     if (this.#runs.size === 0) return;
     this.#timer = this.#options.clock.setTimer(this.#everyMs, this, { background: true });
-    if (this.#isBeating) this.#giveUpLapsed(); // the store has not answered for a third of the lease
-    else void this.#beat();
+    if (this.#beating === undefined) void this.beat();
+    else this.#giveUpLapsed(); // the store has not answered for a third of the lease
+  }
+
+  /** One at a time: whoever asks during a heartbeat gets that one. Never rejects. */
+  beat(): Promise<void> {
+    if (this.#runs.size === 0) return Promise.resolve();
+    return (this.#beating ??= this.#beat().finally(() => {
+      this.#beating = undefined;
+    }));
   }
 
   async #beat(): Promise<void> {
     const { store, clock, leaseMs, onError } = this.#options;
     const runs = [...this.#runs];
     const sentAt = clock.now();
-    this.#isBeating = true;
     try {
       const answers = await store.heartbeat(
         runs.map(({ id, token }) => ({ id, token })),
@@ -69,8 +72,6 @@ export class LeaseKeeper implements TimerTask {
     } catch (error) {
       onError(error);
       this.#giveUpLapsed();
-    } finally {
-      this.#isBeating = false;
     }
   }
 

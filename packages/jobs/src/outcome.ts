@@ -1,5 +1,5 @@
 /** What a handler can say about an attempt besides returning a result: not now, never, and "I have settled it". */
-import { checkMs } from "sluice/internal";
+import { checkDuration } from "./validate.ts";
 
 const settled: unique symbol = Symbol("settled");
 
@@ -17,12 +17,12 @@ export class Snooze {
   readonly reason: string | undefined;
 
   constructor(delayMs: number, reason: string | undefined) {
-    this.delayMs = checkMs("delayMs", delayMs, { min: 0 });
+    this.delayMs = checkDuration("delayMs", delayMs);
     this.reason = reason;
   }
 }
 
-/** `return snooze(60_000, "the provider rests")`. `delayMs` is finite and >= 0; the reason is shown with the job. */
+/** `return snooze(60_000, "the provider rests")`. `delayMs` is from 0 to 4.32e15; the reason is shown with the job. */
 export function snooze(delayMs: number, reason?: string): Snooze {
   return new Snooze(delayMs, reason);
 }

@@ -20,7 +20,8 @@ export interface Unsettled {
   readonly settlement: Settlement;
 }
 
-const RETRY = { baseMs: 100, maxMs: 5_000 };
+/** Between two tries when the store fails. */
+export const STORE_RETRY = { baseMs: 100, maxMs: 5_000 };
 
 export class Settler implements TimerTask {
   // I1  at most one batch is at the store; #atStore has those of it that are not saved
@@ -91,7 +92,7 @@ export class Settler implements TimerTask {
     this.#waiting = [...this.#atStore, ...this.#waiting];
     this.#atStore.clear();
     this.#failures += 1;
-    this.#timer = clock.setTimer(backoffMs(this.#failures, RETRY, random), this);
+    this.#timer = clock.setTimer(backoffMs(this.#failures, STORE_RETRY, random), this);
   }
 
   async #settle(batch: readonly Unsettled[]): Promise<void> {

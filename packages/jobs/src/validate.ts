@@ -32,7 +32,7 @@ export type PreparedSettlement = Claim &
 
 const DAY_MS = 86_400_000;
 /** Half of what a `Date` can hold, so that the sum of an instant and a delay is exact. */
-const MAX_MS = 4.32e15;
+export const MAX_MS = 4.32e15;
 const MAX_NAME = 255;
 // oxlint-disable-next-line no-control-regex -- that is what it looks for
 const CONTROL = /[\u0000-\u001f\u007f]/;
@@ -190,7 +190,7 @@ export function checkWhole(name: string, value: number, min: number, max: number
 }
 
 /** Rounded up to whole milliseconds. */
-function checkDuration(name: string, value: number, infinity: boolean = false): number {
+export function checkDuration(name: string, value: number, infinity: boolean = false): number {
   if (typeof value !== "number") throw new TypeError(`${name} must be a number, got ${typeof value}`);
   if (value >= 0 && (value <= MAX_MS || (infinity && value === Infinity))) return Math.ceil(value);
   throw new RangeError(`${name} must be from 0 to ${MAX_MS}${infinity ? " or Infinity" : ""}, got ${value}`);
@@ -222,5 +222,6 @@ function checkKeys(name: string, value: object, known: ReadonlySet<string>): voi
 }
 
 function show(value: unknown): string {
-  return typeof value === "string" ? JSON.stringify(value) : String(value);
+  if (typeof value === "string") return JSON.stringify(value);
+  return typeof value === "object" && value !== null ? "an object" : String(value);
 }

@@ -1,14 +1,14 @@
 /** What a worker can be told, and what it tells. */
 import { systemClock, type Clock } from "sluice";
 import { checkInteger, checkMs, systemRandom } from "sluice/internal";
-import { checkName } from "./validate.ts";
+import { checkDuration, checkName, checkWhole, MAX_MS } from "./validate.ts";
 
 export interface WorkerOptions {
   /** Jobs that run at once. An integer >= 1. @default 10 */
   readonly concurrency?: number | undefined;
   /**
    * How long a job stays with a worker that has died. Heartbeats come at a third of it, and lapsed leases are looked for
-   * at half of it. An integer >= 1. @default 30_000
+   * at half of it. An integer from 1 to 4.32e15. @default 30_000
    */
   readonly leaseMs?: number | undefined;
   /**
@@ -23,7 +23,10 @@ export interface WorkerOptions {
   readonly jobTimeoutMs?: number | undefined;
   /** Crashes after which a job is quarantined. An integer >= 1. @default 3 */
   readonly maxCrashes?: number | undefined;
-  /** Back-off between attempts: full jitter below `baseMs`, doubled with each attempt, up to `maxMs`. @default 1_000 and 60_000 */
+  /**
+   * Back-off between attempts: full jitter below `baseMs`, doubled with each attempt, up to `maxMs`; each from 0 to
+   * 4.32e15. @default 1_000 and 60_000
+   */
   readonly retry?: { readonly baseMs?: number | undefined; readonly maxMs?: number | undefined } | undefined;
   /** Whether another attempt may help; "stop" makes the job dead. @default "retry", but for `UnrecoverableError` */
   readonly classify?: ((error: unknown) => "retry" | "stop") | undefined;
@@ -42,15 +45,18 @@ export interface WorkerOptions {
 
 export interface WorkerErrorContext {
   readonly queue: string;
-  readonly during: "claim" | "run" | "heartbeat" | "settle" | "sweep";
+  readonly during: "claim" | "run" | "heartbeat" | "settle" | "sweep" | "prune";
   /** Where it is about one job. */
   readonly id?: string | undefined;
 }
 
 export interface StopOptions {
-  /** How long running jobs may take to end by themselves. @default 10_000 */
+  /** How long running jobs may take to end by themselves. At least 0, finite. @default 10_000 */
   readonly drainMs?: number | undefined;
-  /** How long they may take after their signal has aborted, a fifth of which is kept for giving jobs back. @default 5_000 */
+  /**
+   * How long they may take after their signal has aborted, a fifth of which is kept for giving jobs back. At least 0,
+   * finite. @default 5_000
+   */
   readonly abortMs?: number | undefined;
 }
 
@@ -100,13 +106,13 @@ export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOpti
   return {
     name: checkName("name", name),
     concurrency: checkInteger("concurrency", concurrency, { min: 1 }),
-    leaseMs: checkInteger("leaseMs", leaseMs, { min: 1 }),
+    leaseMs: checkWhole("leaseMs", leaseMs, 1, MAX_MS),
     pollMs: checkMs("pollMs", pollMs, { min: 1, infinity: true }),
     jobTimeoutMs: checkMs("jobTimeoutMs", jobTimeoutMs, { min: 1, infinity: true }),
     maxCrashes: checkInteger("maxCrashes", maxCrashes, { min: 1 }),
     retry: {
-      baseMs: checkMs("retry.baseMs", baseMs, { min: 0 }),
-      maxMs: checkMs("retry.maxMs", maxMs, { min: 0 }),
+      baseMs: checkDuration("retry.baseMs", baseMs),
+      maxMs: checkDuration("retry.maxMs", maxMs),
     },
     classify: options.classify ?? (() => "retry"),
     onError: options.onError ?? logError,

@@ -131,6 +131,54 @@ it("gives back what a claim brings that was under way", async () => {
   expect(await store.get("1")).toMatchObject({ state: "ready", attempts: 0 });
 });
 
+it.each([
+  [1, { released: ["1"], lost: [] }],
+  [Infinity, { released: [], lost: ["1"] }],
+])("reports what a late claim brought though giving it back fails %d times", async (failures, expected) => {
+  const gate = Promise.withResolvers<undefined>();
+  const claim: Store["claim"] = async (request) => {
+    await gate.promise;
+    return store.claim(request);
+  };
+  let left = failures;
+  const settle: Store["settle"] = (settlements) =>
+    (left -= 1) >= 0 ? Promise.reject(new Error("no connection")) : store.settle(settlements);
+  const worker = await start([1], faulty({ claim, settle }));
+  const stopped = worker.stop();
+  gate.resolve(undefined);
+  await clock.advance(20_000);
+  expect(await stopped).toEqual({ finished: 0, aborted: 0, ...expected });
+});
+
+it("gives back what a claim brings after its end", async () => {
+  const gate = Promise.withResolvers<undefined>();
+  const claim: Store["claim"] = async (request) => {
+    await gate.promise;
+    return store.claim(request);
+  };
+  const worker = await start([1], faulty({ claim }));
+  await stop(worker);
+  gate.resolve(undefined);
+  await clock.advance(0);
+  expect(await store.get("1")).toMatchObject({ state: "ready", attempts: 0 });
+});
+
+it("may be started again when the store could not be listened to", async () => {
+  let tries = 0;
+  const onReady: Store["onReady"] = (listener) => {
+    tries += 1;
+    if (tries === 1) throw new Error("not yet");
+    return store.onReady(listener);
+  };
+  const worker = new Worker(faulty({ onReady }), QUEUE, () => {}, { clock });
+  await store.add([{ queue: QUEUE, payload: 1 }]);
+  expect(() => worker.start()).toThrow("not yet");
+  worker.start();
+  await clock.advance(0);
+  expect(await store.get("1")).toMatchObject({ state: "succeeded" });
+  await stop(worker);
+});
+
 it("C178: ends in time, and lists nothing, when the store never answered", async () => {
   const silent = new Proxy<Store>(store, { get: (_, key) => (key === "onReady" ? () => () => {} : hang) });
   const worker = await start([1], silent);

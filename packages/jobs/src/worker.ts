@@ -7,12 +7,12 @@
  */
 import { backoffMs, ClosedError, type Timer } from "sluice";
 import { register } from "sluice/internal";
-import { Attempts, type Handler } from "./attempts.ts";
-import type { ClaimedJob, Json } from "./job.ts";
+import { Attempts, releaseOf, type Handler } from "./attempts.ts";
+import type { Json } from "./job.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
 import { LeaseLostError } from "./outcome.ts";
 import { Run } from "./run.ts";
-import { Settler, type Unsettled } from "./settler.ts";
+import { Settler, STORE_RETRY, type Unsettled } from "./settler.ts";
 import type { Settlement, Store } from "./store.ts";
 import { TurnGuard } from "./turn-guard.ts";
 import { checkName } from "./validate.ts";
@@ -26,8 +26,7 @@ import type {
   WorkerStats,
 } from "./worker-options.ts";
 
-/** Between two tries when the store fails. */
-const STORE_RETRY = { baseMs: 100, maxMs: 5_000 };
+const PRUNE_EVERY_MS = 600_000;
 
 export class Worker<P extends Json = Json> implements AsyncDisposable {
   // I1  what runs is at most `concurrency`, and with what has ended and is not saved at most twice that
@@ -53,6 +52,7 @@ export class Worker<P extends Json = Json> implements AsyncDisposable {
   #wakeTimer: Timer | undefined;
   #sweepTimer: Timer | undefined;
   #sweeping: Promise<void> | undefined;
+  #pruneAt = -Infinity;
 
   #stopping: Promise<StopReport> | undefined;
   /** Of what happens from `stop` on. */
@@ -100,10 +100,10 @@ export class Worker<P extends Json = Json> implements AsyncDisposable {
   start(): void {
     if (this.#state === "stopping" || this.#state === "stopped") throw new ClosedError("worker");
     if (this.#state === "running") return;
-    this.#state = "running";
     this.#stopListening = this.#store.onReady((queue) => {
       if (queue === this.queue) this.#wake();
     });
+    this.#state = "running";
     this.#sweepRegularly();
     this.#wake();
   }
@@ -175,23 +175,18 @@ export class Worker<P extends Json = Json> implements AsyncDisposable {
     const { leaseMs, name, clock } = this.#options;
     const sentAt = clock.now();
     const jobs = await this.#store.claim({ queue: this.queue, max, leaseMs, worker: name });
-    if (this.#state !== "running") await this.#giveBack(jobs);
-    else {
-      const now = clock.now();
-      for (const job of jobs) {
-        const run = new Run(job, now, sentAt + leaseMs);
+    const now = clock.now();
+    const runs = jobs.map((job) => new Run(job, now, sentAt + leaseMs));
+    if (this.#state === "stopped") {
+      if (runs.length > 0) await this.#store.settle(runs.map(releaseOf)); // nobody waits for it any more
+    } else {
+      for (const run of runs) {
         this.#leases.add(run);
-        this.#attempts.start(run);
+        if (this.#state === "running") this.#attempts.start(run);
+        else this.#settler.push(run, releaseOf(run)); // too late to be started
       }
     }
     return jobs.length;
-  }
-
-  /** Claimed too late to be started. */
-  async #giveBack(jobs: readonly ClaimedJob[]): Promise<void> {
-    if (jobs.length === 0) return;
-    const answers = await this.#store.settle(jobs.map(({ id, token }) => ({ id, token, kind: "release" })));
-    this.#report?.released.push(...jobs.filter((_, index) => answers[index]).map(({ id }) => id));
   }
 
   /** Nothing can be claimed now. When will there be? */
@@ -219,6 +214,7 @@ export class Worker<P extends Json = Json> implements AsyncDisposable {
     const { clock, leaseMs } = this.#options;
     this.#sweepTimer = clock.setTimer(leaseMs / 2, { onTimer: () => this.#sweepRegularly() });
     void this.#sweep();
+    void this.#prune();
   }
 
   /** One at a time: whoever asks during a sweep gets that one. */
@@ -229,11 +225,25 @@ export class Worker<P extends Json = Json> implements AsyncDisposable {
   }
 
   async #sweepOnce(): Promise<void> {
+    // Its own leases first: after a jump of the clock or a blocked event loop they have lapsed, though it is alive.
+    await this.#leases.beat();
     try {
       const { ready } = await this.#store.sweep({ queue: this.queue, maxCrashes: this.#options.maxCrashes });
       if (ready > 0) this.#wake();
     } catch (error) {
       this.#tell(error, "sweep");
+    }
+  }
+
+  /** What has ended is kept no longer than the store was told, and somebody has to see to it. */
+  async #prune(): Promise<void> {
+    const now = this.#options.clock.now();
+    if (now < this.#pruneAt) return;
+    this.#pruneAt = now + PRUNE_EVERY_MS;
+    try {
+      await this.#store.prune();
+    } catch (error) {
+      this.#tell(error, "prune");
     }
   }
 
