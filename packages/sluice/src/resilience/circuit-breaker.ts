@@ -13,6 +13,7 @@ import { systemClock } from "../clock/system.ts";
 import { CircuitOpenError } from "../errors.ts";
 import { checkInteger, checkMs, checkWait } from "../internal/check.ts";
 import { register } from "../internal/names.ts";
+import { whenSettled } from "../internal/when-settled.ts";
 import type { Policy, Task, WaitOptions } from "../policy.ts";
 import { classifyOutcome, type CircuitOutcome, type CircuitVerdict } from "./classify.ts";
 
@@ -136,13 +137,11 @@ export class CircuitBreaker implements Policy {
         this.#end(call, { status: "rejected", reason }, signal?.aborted === true);
         throw reason;
       };
-      let result: T | PromiseLike<T>;
       try {
-        result = fn({ signal });
+        return whenSettled(fn({ signal }), succeed, fail);
       } catch (error) {
         return fail(error);
       }
-      return Promise.resolve<T | PromiseLike<T>>(result).then(succeed, fail);
     } catch (error) {
       return Promise.reject(error);
     }

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { getEventListeners } from "node:events";
 import { setImmediate as turn } from "node:timers/promises";
 import * as fc from "fast-check";
@@ -387,6 +388,19 @@ it("leaves nothing, and does not call fn, when the clock or the signal throws", 
   };
   await expect(policy.run(() => unavailable())).rejects.toThrow("broken too");
   expect(policy.stats()).toMatchObject({ running: 0, waiting: 0 });
+});
+
+it("makes each attempt in the async context of its run, whoever owns the timers", async () => {
+  const clock = new VirtualClock();
+  const context = new AsyncLocalStorage<number>();
+  const seen: unknown[] = [];
+  const attempt = (): unknown => (seen.push(context.getStore()), unavailable());
+  const ended = Promise.allSettled(
+    [1, 2].map((id) => context.run(id, () => retry({ retries: 1, random: () => 1, clock }).run(attempt))),
+  );
+  await clock.advance(1_000);
+  await ended;
+  expect(seen).toEqual([1, 2, 1, 2]);
 });
 
 it("refuses bad options", () => {

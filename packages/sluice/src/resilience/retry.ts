@@ -3,14 +3,16 @@
  * *and* that doing it twice is safe: hand `idempotencyKey` to whoever can tell a repetition. Retry at one layer, the one
  * nearest the call, since layers multiply; put permits and limiters inside, or a slot is held through each wait.
  */
-import type { Clock, Timer, TimerTask } from "../clock/clock.ts";
+import type { Clock } from "../clock/clock.ts";
 import { Deadline } from "../clock/deadline.ts";
+import { sleep } from "../clock/sleep.ts";
 import { systemClock } from "../clock/system.ts";
 import { DeadlineError } from "../errors.ts";
 import { Watcher } from "../internal/abort.ts";
 import { checkInteger, checkMs, checkWait } from "../internal/check.ts";
 import { register } from "../internal/names.ts";
 import { type Random, systemRandom } from "../internal/random.ts";
+import { whenSettled } from "../internal/when-settled.ts";
 import type { Policy, RunContext, WaitOptions } from "../policy.ts";
 import { type BackoffOptions, backoffMs, checkBackoff } from "./backoff.ts";
 import { classifyError, type RetryVerdict } from "./classify.ts";
@@ -94,12 +96,35 @@ export class Retry implements Policy {
    * wait and the run at once, with its reason, and is never retried.
    */
   run<T>(fn: (context: RetryContext) => T | PromiseLike<T>, options: RetryRunOptions = {}): Promise<T> {
-    return new Promise((resolve, reject) => {
+    try {
       checkWait(options);
-      const run = new Run<T>(this.#rules, fn, options, resolve, reject);
-      run.start();
-    });
+      const { signal, idempotencyKey } = options;
+      const rules = this.#rules;
+      if (signal === undefined && rules.deadline === Infinity) return this.#runBare(fn, idempotencyKey);
+      return new Promise((resolve, reject) => new Run<T>(rules, fn, resolve, reject).start(signal, idempotencyKey));
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
+
+  /** What nothing can end from outside needs no `Run` until it fails; with one, it would take twice as long. */
+  #runBare<T>(fn: (context: RetryContext) => T | PromiseLike<T>, idempotencyKey: string | undefined): Promise<T> {
+    const first = new Context(undefined, idempotencyKey);
+    const goOn = (error: unknown): Promise<T> =>
+      new Promise((resolve, reject) => new Run<T>(this.#rules, fn, resolve, reject).resume(first, error));
+    this.#rules.counts.running += 1;
+    this.#rules.counts.attempts += 1;
+    try {
+      return whenSettled(fn(first), this.#succeed as (value: T) => T, goOn);
+    } catch (error) {
+      return goOn(error);
+    }
+  }
+
+  readonly #succeed = (value: unknown): unknown => {
+    this.#rules.counts.running -= 1;
+    return value;
+  };
 }
 
 interface Rules {
@@ -112,25 +137,20 @@ interface Rules {
   readonly counts: { -readonly [K in keyof RetryStats]: RetryStats[K] };
 }
 
-class Run<T> extends Watcher implements TimerTask {
-  // I1  until the caller has its answer there is either an attempt under way or #timer for the next
+class Run<T> extends Watcher {
+  // I1  until the caller has its answer there is either an attempt under way or a sleep before the next
   // I2  it has its answer once; from then on no attempt starts, and nothing is left but what was abandoned
-  readonly signal: AbortSignal | undefined;
   readonly #rules: Rules;
   readonly #fn: (context: RetryContext) => T | PromiseLike<T>;
   readonly #resolve: (value: T) => void;
   readonly #reject: (reason: unknown) => void;
-  readonly #deadline: Deadline | undefined;
-  #idempotencyKey: string | undefined;
-  #attempt = 0;
-  #isTrying = false;
-  #timer: Timer | undefined;
+  #deadline: Deadline | undefined;
+  #phase: "trying" | "judging" | "waiting" = "judging";
   #answer: { readonly reason: unknown } | undefined;
 
   constructor(
     rules: Rules,
     fn: (context: RetryContext) => T | PromiseLike<T>,
-    { signal, idempotencyKey }: RetryRunOptions,
     resolve: (value: T) => void,
     reject: (reason: unknown) => void,
   ) {
@@ -139,50 +159,40 @@ class Run<T> extends Watcher implements TimerTask {
     this.#fn = fn;
     this.#resolve = resolve;
     this.#reject = reject;
-    this.#idempotencyKey = idempotencyKey;
-    this.#deadline = deadlineOf(rules, signal);
-    this.signal = this.#deadline?.signal ?? signal;
   }
 
-  /** Made when an attempt first asks for it. */
-  get idempotencyKey(): string {
-    return (this.#idempotencyKey ??= crypto.randomUUID());
-  }
-
-  start(): void {
-    this.signal?.throwIfAborted(); // the deadline may have passed
-    if (this.signal !== undefined) this.watch(this.signal);
+  start(caller: AbortSignal | undefined, idempotencyKey: string | undefined): void {
+    this.#deadline = deadlineOf(this.#rules, caller);
+    const signal = this.#deadline?.signal ?? caller;
+    signal?.throwIfAborted(); // the deadline may have passed
+    if (signal !== undefined) this.watch(signal);
     this.#rules.counts.running += 1;
-    this.#try();
+    this.#try(new Context(signal, idempotencyKey));
   }
 
-  onTimer(): void {
-    this.#timer = undefined;
-    this.#rules.counts.waiting -= 1;
-    this.#rules.counts.retries += 1;
-    this.#try();
+  /** From where the first attempt, made without a `Run`, has failed. */
+  resume(first: Context, error: unknown): void {
+    this.#fail(first, error);
   }
 
   override onAbort(reason: unknown): void {
     this.#answer = { reason };
-    if (this.#isTrying) this.#rules.counts.abandoned += 1;
-    if (this.#timer !== undefined) this.#rules.counts.waiting -= 1;
+    if (this.#phase === "trying") this.#rules.counts.abandoned += 1;
     this.#finish();
     this.#reject(reason);
   }
 
-  #try(): void {
-    this.#attempt += 1;
-    this.#isTrying = true;
+  #try(context: Context): void {
+    this.#phase = "trying";
     this.#rules.counts.attempts += 1;
     try {
-      const result = this.#fn(new Context(this, this.#attempt));
-      Promise.resolve(result).then(
+      void whenSettled(
+        this.#fn(context),
         (value) => this.#succeed(value),
-        (error: unknown) => this.#fail(error),
+        (error) => this.#fail(context, error),
       );
     } catch (error) {
-      this.#fail(error);
+      this.#fail(context, error);
     }
   }
 
@@ -192,42 +202,61 @@ class Run<T> extends Watcher implements TimerTask {
     this.#resolve(value);
   }
 
-  #fail(error: unknown): void {
+  #fail(context: Context, error: unknown): void {
     if (this.#isAbandoned()) {
       if (error !== this.#answer?.reason) this.#rules.counts.lateErrors += 1;
       return;
     }
     try {
-      this.#schedule(error);
+      this.#schedule(context, error);
     } catch (reason) {
-      if (this.#answer === undefined) this.#finish();
-      this.#reject(reason);
+      this.#giveUp(reason);
     }
   }
 
   /** The attempt has ended: whether after the caller had its answer. */
   #isAbandoned(): boolean {
-    this.#isTrying = false;
+    this.#phase = "judging";
     if (this.#answer !== undefined) this.#rules.counts.abandoned -= 1;
     return this.#answer !== undefined;
   }
 
-  /** Sets the timer for the next attempt, or throws what the run ends with. */
-  #schedule(error: unknown): void {
+  /** Begins the wait for the next attempt, or throws what the run ends with. */
+  #schedule(context: Context, error: unknown): void {
     const { retries, classify, backoff, random, clock, counts } = this.#rules;
+    const { attempt, signal } = context;
     const hintMs = hintOf(error);
-    if (this.#attempt > retries || hintMs === Infinity || classify(error) !== "retry") throw error;
-    const waitMs = Math.max(hintMs, backoffMs(this.#attempt, backoff, random));
+    if (attempt > retries || hintMs === Infinity || classify(error) !== "retry") throw error;
+    const waitMs = Math.max(hintMs, backoffMs(attempt, backoff, random));
     const leftMs = this.#deadline?.leftMs ?? Infinity;
     if (waitMs >= leftMs) throw new DeadlineError(leftMs, waitMs, { cause: error });
     if (this.#answer !== undefined) return; // `classify` has aborted the run
-    this.#timer = clock.setTimer(waitMs, this); // also for 0: attempts that fail at once must not block the event loop
+    this.#phase = "waiting";
     counts.waiting += 1;
+    // Also for 0: attempts that fail at once must not block the event loop. A reaction made here runs the next attempt
+    // in the async context of the first, wherever the clock has its timers.
+    sleep(waitMs, { signal, clock }).then(
+      () => this.#wake(context.next()),
+      (reason: unknown) => this.#giveUp(reason),
+    );
+  }
+
+  #wake(context: Context): void {
+    if (this.#answer !== undefined) return;
+    this.#rules.counts.waiting -= 1;
+    this.#rules.counts.retries += 1;
+    this.#try(context);
+  }
+
+  #giveUp(reason: unknown): void {
+    if (this.#answer !== undefined) return;
+    this.#finish();
+    this.#reject(reason);
   }
 
   #finish(): void {
+    if (this.#phase === "waiting") this.#rules.counts.waiting -= 1;
     this.#rules.counts.running -= 1;
-    this.#timer?.cancel();
     this.unwatch();
     this.#deadline?.close();
   }
@@ -236,16 +265,23 @@ class Run<T> extends Watcher implements TimerTask {
 class Context implements RetryContext {
   readonly signal: AbortSignal | undefined;
   readonly attempt: number;
-  readonly #run: { readonly idempotencyKey: string };
+  readonly #first: Context | undefined;
+  #idempotencyKey: string | undefined;
 
-  constructor(run: { readonly signal: AbortSignal | undefined; readonly idempotencyKey: string }, attempt: number) {
-    this.signal = run.signal;
+  constructor(signal: AbortSignal | undefined, idempotencyKey: string | undefined, attempt = 1, first?: Context) {
+    this.signal = signal;
     this.attempt = attempt;
-    this.#run = run;
+    this.#first = first;
+    this.#idempotencyKey = idempotencyKey;
   }
 
+  /** Made when an attempt first asks for it. */
   get idempotencyKey(): string {
-    return this.#run.idempotencyKey;
+    return this.#first?.idempotencyKey ?? (this.#idempotencyKey ??= crypto.randomUUID());
+  }
+
+  next(): Context {
+    return new Context(this.signal, undefined, this.attempt + 1, this.#first ?? this);
   }
 }
 

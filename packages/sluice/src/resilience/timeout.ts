@@ -9,6 +9,7 @@ import { TimeoutError } from "../errors.ts";
 import { Watcher } from "../internal/abort.ts";
 import { checkMs, checkWait } from "../internal/check.ts";
 import { register } from "../internal/names.ts";
+import { whenSettled } from "../internal/when-settled.ts";
 import type { Policy, RunContext, WaitOptions } from "../policy.ts";
 
 export interface TimeoutOptions {
@@ -111,10 +112,10 @@ class Call<T> extends Watcher implements TimerTask {
   start(fn: (context: TimeoutContext) => T | PromiseLike<T>): void {
     this.#counts.running += 1;
     try {
-      const result = fn(new Context(this));
-      Promise.resolve(result).then(
+      void whenSettled(
+        fn(new Context(this)),
         (value) => this.#succeed(value),
-        (error: unknown) => this.#fail(error),
+        (error) => this.#fail(error),
       );
     } catch (error) {
       this.#fail(error);
