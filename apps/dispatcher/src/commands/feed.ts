@@ -1,12 +1,13 @@
 /** What the main job takes in by itself: a file, standard input, or GitHub's example payloads. */
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, statSync } from "node:fs";
 import type { Config } from "../config/config.ts";
 import type { Event, EventSink } from "../model.ts";
 import { acceptFile, acceptPatiently } from "../intake/lines.ts";
 import { githubEvents } from "../samples/github.ts";
 import { CommandError, systemReason } from "./failure.ts";
 
-const BATCH = 200;
+/** At once, where the intake holds that many. */
+const BATCH = 500;
 /** Refused lines that are told one by one. */
 const MAX_TOLD = 20;
 
@@ -14,6 +15,7 @@ export function checkEventsFile(file: string | undefined): void {
   if (file === undefined || file === "-") return;
   try {
     accessSync(file, constants.R_OK);
+    if (statSync(file).isDirectory()) throw Object.assign(new Error(), { code: "EISDIR" }); // reading tells it too late
   } catch (error) {
     throw new CommandError(`can't read the events in ${file}: ${systemReason(error)}`, 1, { cause: error });
   }
@@ -23,15 +25,17 @@ export function checkEventsFile(file: string | undefined): void {
 export async function feed(
   file: string | undefined,
   sink: EventSink,
-  { maxEventBytes }: Config["intake"],
+  intake: Config["intake"],
   note: (text: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  if (file === undefined) return feedSamples(sink, signal);
+  const maxBatch = Math.min(BATCH, intake.maxBatch);
+  if (file === undefined) return feedSamples(sink, maxBatch, signal);
   let told = 0;
   const { refused } = await acceptFile(file, {
     sink,
-    maxEventBytes,
+    maxEventBytes: intake.maxEventBytes,
+    maxBatch,
     signal,
     onRefused: ({ line, errors }) => {
       told += 1;
@@ -43,10 +47,10 @@ export async function feed(
   if (refused > 0) note(`${refused} lines were refused`);
 }
 
-async function feedSamples(sink: EventSink, signal: AbortSignal): Promise<void> {
+async function feedSamples(sink: EventSink, maxBatch: number, signal: AbortSignal): Promise<void> {
   let batch: Event[] = [];
   for await (const event of githubEvents()) {
-    if (batch.push(event) < BATCH) continue;
+    if (batch.push(event) < maxBatch) continue;
     await acceptPatiently(batch, { sink, signal });
     batch = [];
   }

@@ -99,10 +99,10 @@ async function endpoint(answer: (response: ServerResponse, nth: number) => void)
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, asked };
 }
 
-function statuses(): Readonly<Record<string, number>> {
+function statuses(channel = "webhook"): Readonly<Record<string, number>> {
   const reader = new Reader(join(folder, "data", "dispatcher.sqlite"));
   try {
-    return Object.fromEntries(reader.standing().notifications.get("webhook") ?? []);
+    return Object.fromEntries(reader.standing().notifications.get(channel) ?? []);
   } finally {
     reader.close();
   }
@@ -118,6 +118,15 @@ describe("--once --json", { timeout: 120_000 }, () => {
     expect(events).toBeGreaterThan(600);
     expect(duplicates).toBeGreaterThan(0);
     expect(notifications).toBe([delivered, deferred, dropped, dead].reduce<number>((sum, n) => sum + (n ?? NaN), 0));
+    const [email, webhook] = [statuses("email"), statuses("webhook")];
+    const stored = (status: string): number => (email[status] ?? 0) + (webhook[status] ?? 0);
+    expect({ delivered, deferred, dropped, dead }).toEqual({
+      delivered: stored("delivered"),
+      deferred: stored("deferred"),
+      dropped: stored("dropped"),
+      dead: stored("dead"),
+    });
+    expect([stored("queued"), stored("sending")]).toEqual([0, 0]);
     expect((deferred ?? 0) + (dropped ?? 0)).toBeGreaterThan(0);
     expect([retried, durationMs].every((n) => Number.isInteger(n))).toBe(true);
     expect(readFileSync(join(folder, "data", ".gitignore"), "utf8")).toBe("*\n");
@@ -139,6 +148,15 @@ describe("--once --json", { timeout: 120_000 }, () => {
     expect(delivered[0]).toBeGreaterThanOrEqual(4);
     expect(hook.asked).toHaveLength(6);
     expect(new Set(hook.asked).size).toBe(6);
+  });
+
+  it("delivers everything though nobody reads any more what it says", async () => {
+    const hook = await endpoint((response) => void response.writeHead(204).end());
+    const program = new Program("--once", "--events", writeEvents(3), "--config", writeConfig(hook.url));
+    program.child.stdout?.destroy();
+    program.child.stderr?.destroy();
+    expect((await program.exited).code).toBe(0);
+    expect(statuses()).toEqual({ delivered: 3 });
   });
 
   it("tells which lines are no events, and takes the others", async () => {

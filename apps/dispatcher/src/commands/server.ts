@@ -2,17 +2,21 @@
 import type { Server } from "node:http";
 import { serve } from "@hono/node-server";
 import type { Hono } from "hono";
+import { type Clock, systemClock } from "sluice";
 import { problem } from "../intake/problem.ts";
 import { CommandError, systemReason } from "./failure.ts";
 
 export interface Listening {
   /** `http://127.0.0.1:4180` */
   readonly address: string;
-  /** Takes nothing new and lets what is under way end. Idempotent. */
+  /** Takes nothing new, lets what is under way end, and hangs up on what has not after 3 seconds. Idempotent. */
   close(): Promise<void>;
 }
 
-export async function listen(app: Hono, host: string, port: number): Promise<Listening> {
+/** A client that is slow, or has forgotten us, must not hold up a stop. */
+const CLOSE_MS = 3_000;
+
+export async function listen(app: Hono, host: string, port: number, clock: Clock = systemClock): Promise<Listening> {
   let isClosing = false;
   const fetch = (request: Request): Response | Promise<Response> =>
     isClosing ? problem("store-unavailable", "the dispatcher is stopping") : app.fetch(request);
@@ -28,8 +32,13 @@ export async function listen(app: Hono, host: string, port: number): Promise<Lis
     address: `http://${host.includes(":") ? `[${host}]` : host}:${actual}`,
     close() {
       isClosing = true;
-      closed ??= new Promise((done) => void server.close(() => done()));
-      return closed;
+      return (closed ??= new Promise((done) => {
+        const timer = clock.setTimer(CLOSE_MS, { onTimer: () => server.closeAllConnections() });
+        server.close(() => {
+          timer.cancel();
+          done();
+        });
+      }));
     },
   };
 }
