@@ -145,7 +145,7 @@ export class Line implements TimerTask {
 }
 
 /**
- * Timers may fire up to a millisecond early (https://github.com/nodejs/node/issues/26578). Whoever was woken so waits
- * for the rest and this much more, or it would be woken early again and again.
+ * Timers of a clock that isn't ours may fire a little early (https://github.com/nodejs/node/issues/26578). Whoever was
+ * woken so waits for the rest and this much more, or it would be woken early again and again.
  */
 const EARLY_MS = 1;
