@@ -3,20 +3,23 @@
 /** `scheduled` becomes `ready` by the passing of time alone: no write moves it. */
 export type JobState = "scheduled" | "ready" | "running" | "succeeded" | "dead" | "cancelled" | "quarantined";
 
-/** What JSON can say. A property that is undefined is left out; anything else that JSON would change is refused. */
+/**
+ * What JSON can say, at most 200 levels deep. A property that is undefined is left out and -0 comes back as 0; anything
+ * else that JSON would change is refused.
+ */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json | undefined };
 
 export interface NewJob {
   /** 1 to 255 characters, none of them a control character. */
   readonly queue: string;
   readonly payload: Json;
-  /** Not before `delayMs` from now on the store's clock. @default 0 */
+  /** Not before `delayMs` from now on the store's clock. From 0 to 4.32e15, rounded up to whole milliseconds. @default 0 */
   readonly delayMs?: number | undefined;
-  /** Not before this instant, in whole milliseconds since the Unix epoch; not together with `delayMs`. */
+  /** Not before this instant, in whole milliseconds since the Unix epoch, to 4.32e15; not together with `delayMs`. */
   readonly runAt?: number | undefined;
   /** Higher goes first, then due time, then arrival. An integer from -1000 to 1000. @default 0 */
   readonly priority?: number | undefined;
-  /** Charged attempts after which a failure or a crash makes the job dead. @default 4 */
+  /** Charged attempts after which a failure or a crash makes the job dead. An integer from 1 to 1,000,000. @default 4 */
   readonly maxAttempts?: number | undefined;
   /**
    * At most one job of a queue holds a key, while it is scheduled, ready or running, so also between two attempts. It is

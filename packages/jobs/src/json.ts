@@ -36,6 +36,9 @@ function checkContainer(name: string, value: object, within: object[]): void {
       if (item !== undefined) checkJson(`${name}.${key}`, item, within);
     }
   }
+  // What has it where no loop over its items sees it, JSON.stringify would ask all the same.
+  if ("toJSON" in value && typeof value.toJSON === "function")
+    throw new TypeError(`${name}.toJSON must be JSON, got function`);
   within.pop();
 }
 

@@ -86,7 +86,7 @@ export interface ClaimRequest {
   readonly queue: string;
   /** An integer >= 1. */
   readonly max: number;
-  /** An integer >= 1. */
+  /** An integer from 1 to 4.32e15. */
   readonly leaseMs: number;
   /** Who claims, for people who read the table. */
   readonly worker: string;
@@ -95,9 +95,9 @@ export interface ClaimRequest {
 export type Settlement = Claim &
   (
     | { readonly kind: "complete"; readonly result?: Json | undefined }
-    /** Without `retryInMs` the job is dead, for the reason `error`. */
+    /** Without `retryInMs` (from 0 to 4.32e15) the job is dead, for the reason `error`. */
     | { readonly kind: "fail"; readonly error: string; readonly retryInMs?: number | undefined }
-    /** Later, without charging the attempt. */
+    /** Later (in 0 to 4.32e15 ms), without charging the attempt. */
     | { readonly kind: "snooze"; readonly delayMs: number; readonly reason?: string | undefined }
     /** Ready at once, in its old place, without charging the attempt. */
     | { readonly kind: "release" }
@@ -148,8 +148,9 @@ export interface QueueStats {
   readonly oldestReadyMs: number;
 }
 
+/** The least: what is over it is removed by `prune`, which every worker calls at its start and every ten minutes. */
 export interface Retention {
-  /** How long a succeeded or cancelled job stays; 0 removes it in the moment it ends. @default one day */
+  /** How long a succeeded or cancelled job stays; 0 removes it in the moment it ends. Up to `Infinity`. @default one day */
   readonly succeededMs?: number | undefined;
   /** How long a dead or quarantined job stays; 0 removes it in the moment it ends. @default Infinity */
   readonly deadMs?: number | undefined;

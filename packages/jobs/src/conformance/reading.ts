@@ -25,6 +25,7 @@ export const reading: Facts = {
     deepEqual(await payloads(store.list({ ids, queue: QUEUE, states: ["ready"] })), [1]);
     deepEqual(await store.list({ ids: [] }), []);
     deepEqual(await store.list({ states: [] }), []);
+    deepEqual(await payloads(store.list({ states: Array.from({ length: 2_000 }, () => "running" as const) })), [4]);
     await clock.advance(100);
     deepEqual(await payloads(store.list({ queue: QUEUE, states: ["ready"] })), [1, 3]);
   },

@@ -24,7 +24,7 @@ const JOBS: readonly (readonly [string, Wrong])[] = [
   ...[1001, -1001, 0.5, Number.NaN, "1"].map((priority) => ["jobs[1].priority", { priority }] as const),
   ...[0, -1, 1.5, Infinity, "1"].map((maxAttempts) => ["jobs[1].maxAttempts", { maxAttempts }] as const),
   ...["", 5, null, "a\u0000", "a".repeat(256)].map((uniqueKey) => ["jobs[1].uniqueKey", { uniqueKey }] as const),
-  ["jobs[1].onConflict", { onConflict: "drop" }],
+  ...["drop", null, Object.create(null)].map((onConflict) => ["jobs[1].onConflict", { onConflict }] as const),
 ];
 
 const SETTLEMENTS: readonly (readonly [string, Wrong])[] = [
@@ -121,6 +121,8 @@ function badPayloads(): (readonly [string, NewJob])[] {
     ["jobs[1].payload.at", { at: new URL("http://a.example") }],
     ["jobs[1].payload.fn", { fn() {} }],
     ["jobs[1].payload.toJSON", { toJSON: () => 1 }],
+    ["jobs[1].payload.toJSON", Object.assign([1], { toJSON: () => undefined })],
+    ["jobs[1].payload.toJSON", Object.defineProperty({}, "toJSON", { value: () => 5 })],
     ["jobs[1].payload.big", { big: 1n }],
     ["jobs[1].payload.a[0].b", cycle],
     ["jobs[1].payload[0][0]", deep],

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { addOne, claim, claimOne, type Facts, LEASE_MS, payloads, QUEUE, read } from "./case.ts";
+import { addOne, claim, claimOne, complete, type Facts, LEASE_MS, payloads, QUEUE, read } from "./case.ts";
 
 export const settling: Facts = {
   "keeps what the handler returned": async ({ store, clock }) => {
@@ -83,6 +83,37 @@ export const settling: Facts = {
       { at: start + 100, attempt: 2, kind: "failure", message: "two" },
       { at: start + 100, attempt: 3, kind: "failure", message: "three" },
     ]);
+  },
+
+  "keeps what people are told character by character, the null character too": async ({ store }) => {
+    const text = 'a\u0000b \u{1F600} "\n';
+    const id = await addOne(store);
+    await store.settle([{ ...(await claimOne(store)), kind: "snooze", delayMs: 0, reason: text }]);
+    equal((await read(store, id)).reason, text);
+    await store.settle([{ ...(await claimOne(store)), kind: "fail", error: text }]);
+    const { reason, errors } = await read(store, id);
+    deepEqual([reason, errors.map(({ message }) => message)], [text, [text]]);
+  },
+
+  "refuses ids and tokens that no store gives, however odd": async ({ store }) => {
+    const id = await addOne(store);
+    const { token } = await claimOne(store);
+    const odd = [
+      { id: "-1", token },
+      { id: "9".repeat(40), token },
+      { id: `${id}.0`, token },
+      { id, token: 2 ** 53 - 1 },
+      { id, token: 0 },
+    ];
+    deepEqual(
+      await store.settle(complete(odd)),
+      odd.map(() => false),
+    );
+    deepEqual(
+      await store.heartbeat(odd, LEASE_MS),
+      odd.map(() => false),
+    );
+    deepEqual(await store.settle(complete([{ id, token }])), [true]);
   },
 
   "makes a job that fails without a retry dead, though attempts are left": async ({ store }) => {

@@ -9,9 +9,13 @@ export class Line {
   readonly #ready = new Heap<Entry>(goesFirst);
   readonly #running = new Heap<Entry>((a, b) => a.leaseUntil < b.leaseUntil);
   readonly #holders = new Map<string, Entry>();
+  /** The latest time by which a job has become ready. */
+  #readyAt = -Infinity;
 
   /** Of the ready jobs, the one to be claimed next. */
   first(now: number): Entry | undefined {
+    if (now < this.#readyAt) this.#unready(); // the clock was put back
+    this.#readyAt = now;
     for (let due = this.#scheduled.peek(); due !== undefined && due.runAt <= now; due = this.#scheduled.peek())
       move(due, this.#ready);
     return this.#ready.peek();
@@ -73,6 +77,11 @@ export class Line {
   /** Takes the key from whoever has it. */
   giveKey(entry: Entry): void {
     if (entry.uniqueKey !== undefined) this.#holders.set(entry.uniqueKey, entry);
+  }
+
+  /** What is ready will be so again, if it still is. */
+  #unready(): void {
+    for (let entry = this.#ready.peek(); entry !== undefined; entry = this.#ready.peek()) move(entry, this.#scheduled);
   }
 }
 

@@ -11,6 +11,29 @@ const cases = storeCases(async (options) => {
 
 for (const { title, run } of cases) it(title, run);
 
+it("hands out nothing early when the clock is put back, and all of it once it is due again", async () => {
+  let wallNow = 1_000_000;
+  class Set extends VirtualClock {
+    override wallNow(): number {
+      return wallNow;
+    }
+  }
+  const store = new MemoryStore({ clock: new Set() });
+  const claim = async (): Promise<unknown[]> =>
+    (await store.claim({ queue: "q", max: 5, leaseMs: 1, worker: "w" })).map(({ payload }) => payload);
+  await store.add([
+    { queue: "q", payload: "now", priority: 1 },
+    { queue: "q", payload: "old", runAt: 5 },
+  ]);
+  expect(await store.nextAt("q")).toBe(wallNow);
+  wallNow -= 500_000;
+  expect(await store.list({ states: ["ready"] })).toMatchObject([{ payload: "old" }]);
+  expect(await claim()).toEqual(["old"]);
+  expect(await store.stats("q")).toMatchObject({ scheduled: 1, ready: 0 });
+  wallNow += 500_000;
+  expect(await claim()).toEqual(["now"]);
+});
+
 it("refuses a transaction, having none", async () => {
   const store = new MemoryStore();
   await expect(store.add([{ queue: "q", payload: null }], { transaction: {} })).rejects.toThrow(TypeError);

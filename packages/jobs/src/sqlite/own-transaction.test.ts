@@ -103,6 +103,11 @@ it("refuses what is no transaction on its file", async () => {
   await expect(add(other)).rejects.toThrow("got one in memory");
   other.close();
   await expect(add(other)).rejects.toThrow("got one outside");
+  const elsewhere = await open();
+  elsewhere.db.exec("BEGIN IMMEDIATE");
+  await elsewhere.store.add([{ queue: "mail", payload: 1 }], { transaction: elsewhere.db });
+  await expect(add(elsewhere.db)).rejects.toThrow("the store's file, got");
+  elsewhere.db.exec("ROLLBACK");
   expect(await store.list({})).toEqual([]);
 });
 

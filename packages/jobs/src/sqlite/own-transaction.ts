@@ -13,7 +13,8 @@ export function addWithin(transaction: unknown, path: string, jobs: readonly Pre
     throw new TypeError(`transaction must be a DatabaseSync, got ${typeof transaction}`);
   if (!transaction.isOpen || !transaction.isTransaction)
     throw new TypeError("transaction must be a DatabaseSync inside BEGIN and COMMIT, got one outside");
-  const add = adders.get(transaction) ?? prepare(transaction, path);
+  const known = adders.get(transaction);
+  const add = known?.path === path ? known.add : prepare(transaction, path);
   transaction.exec("SAVEPOINT sluice_add");
   try {
     const added = add(jobs, now);
@@ -25,14 +26,15 @@ export function addWithin(transaction: unknown, path: string, jobs: readonly Pre
   }
 }
 
-const adders = new WeakMap<DatabaseSync, Add>();
+/** For the store of that path; a handle is seldom used with another, and then it is refused. */
+const adders = new WeakMap<DatabaseSync, { readonly path: string; readonly add: Add }>();
 
 function prepare(db: DatabaseSync, path: string): Add {
   const location = db.location();
   if (location === null || !isSameFile(location, path))
     throw new TypeError(`transaction must be on ${path}, the store's file, got ${location ?? "one in memory"}`);
   const add = prepareAdd(db, () => {});
-  adders.set(db, add);
+  adders.set(db, { path, add });
   return add;
 }
 

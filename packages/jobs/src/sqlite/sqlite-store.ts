@@ -5,6 +5,7 @@
  *
  * Other processes' jobs are found by looking: `onReady` tells of what this store did, and of nothing else.
  */
+import { resolve } from "node:path";
 import { setImmediate as afterThisTurn } from "node:timers/promises";
 import { ClosedError, systemClock, type Clock } from "sluice";
 import { register } from "sluice/internal";
@@ -84,7 +85,7 @@ export class SqliteStore implements Store {
     if (durability !== "full" && durability !== "normal")
       throw new TypeError(`durability must be "full" or "normal", got ${show(durability)}`);
     const setup = {
-      path,
+      path: isMemory(path) ? path : resolve(path), // the process may change its folder
       durability,
       procedures: checkUrl(procedures),
       busyTimeoutMs: checkWhole("busyTimeoutMs", options.busyTimeoutMs ?? 10_000, 0),
