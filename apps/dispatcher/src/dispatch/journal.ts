@@ -6,7 +6,16 @@ import type { Claim } from "@sluice/jobs";
 import type { SqliteStore } from "@sluice/jobs/sqlite";
 import type { Config } from "../config/config.ts";
 import { IntakeFullError, type Accepted, type Event, type EventSink, type Planned } from "../model.ts";
-import type { Attempting, BeginAnswer, Change, DeadFilter, Outcome, Refused } from "../storage/calls.ts";
+import type {
+  Attempting,
+  BeginAnswer,
+  Change,
+  DeadFilter,
+  Outcome,
+  PruneAnswer,
+  PruneInput,
+  Refused,
+} from "../storage/calls.ts";
 import { publicId } from "../storage/public-id.ts";
 import type { Round } from "../storage/queues.ts";
 import { call } from "../storage/store.ts";
@@ -58,7 +67,6 @@ export class Journal implements EventSink {
     const rows = planned.map((each) => ({ ...each, id: publicId(n, event, each) }));
     const answer = await call(this.#store, "expand", { run: this.#run, claim, event: n, planned: rows });
     if (answer.kind === "refused") this.counts.refused += 1;
-    else this.counts.created += answer.created;
   }
 
   /** The event can't be expanded, now or ever. */
@@ -113,8 +121,8 @@ export class Journal implements EventSink {
     return call(this.#store, "redrive", { run: this.#run, filter, max });
   }
 
-  prune(before: number, max: number): Promise<number> {
-    return call(this.#store, "prune", { before, max });
+  prune(input: PruneInput): Promise<PruneAnswer> {
+    return call(this.#store, "prune", input);
   }
 
   #attempting({ claim, notification, round }: Delivery): Attempting {

@@ -13,8 +13,6 @@ export class RunCounts {
   // I1  each notification that this run has moved counts once, where it rests now, and not at all while it doesn't
   events = 0;
   duplicates = 0;
-  /** Notifications that came of events. */
-  created = 0;
   /** Attempts after a notification's first. */
   retried = 0;
   /** Calls that came after their claim was lost, and changed nothing. */

@@ -6,7 +6,7 @@ import { pino } from "pino";
 import { VirtualClock } from "sluice/testing";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { Reader } from "../storage/reader.ts";
-import { channelQueue, EXPAND_QUEUE } from "../storage/queues.ts";
+import { channelQueue, EXPAND_QUEUE, roundOf } from "../storage/queues.ts";
 import { openStore } from "../storage/store.ts";
 import { Journal } from "./journal.ts";
 import { Upkeep } from "./upkeep.ts";
@@ -40,14 +40,20 @@ afterEach(async () => {
 const event = { id: "1", source: "here", type: "thing", data: {} };
 const planned = { user: "ann", channel: "email", rule: "all", template: "plain", overLimit: "defer" } as const;
 
+/** The clock on the wall alone: nothing that is due in between happens. */
+function jump(ms: number): void {
+  const before = clock.wallNow.bind(clock);
+  clock.wallNow = () => before() + ms;
+}
+
 async function claim(queue: string) {
   const [job] = await store.claim({ queue, max: 1, leaseMs: 100, worker: "test" });
   if (job === undefined) throw new Error(`nothing to claim in ${queue}`);
   return job;
 }
 
-async function crash(queue: string): Promise<void> {
-  await claim(queue);
+async function crash(queue: string, max = 1): Promise<void> {
+  await store.claim({ queue, max, leaseMs: 100, worker: "test" });
   await clock.advance(100);
   await store.sweep({ maxCrashes: 1 });
 }
@@ -63,6 +69,18 @@ it("gives up what the store has put aside, and leaves it alone once somebody has
   expect(await journal.redrive({}, 1)).toBe(1);
   await clock.advance(120_000);
   expect(reader.countDead({})).toBe(0);
+});
+
+it("gives up all that was put aside, however much it is", async () => {
+  await journal.accept([event]);
+  const job = await claim(EXPAND_QUEUE);
+  const users = Array.from({ length: 1_001 }, (_, n) => `user-${n}`);
+  const many = users.map((user) => ({ ...planned, user }));
+  await journal.expand(job, Number(job.payload), event, many);
+  await crash(channelQueue("email"), many.length);
+  upkeep.start();
+  await clock.advance(1);
+  expect(reader.countDead({})).toBe(1_001);
 });
 
 it("gives up an event that can't be expanded, and its place in the intake", async () => {
@@ -84,6 +102,28 @@ it("forgets an event after 30 days, and not before", async () => {
   upkeep.start();
   await clock.advance(1);
   expect(await journal.accept([event])).toEqual([{ outcome: "duplicate" }]);
+  await clock.advance(60_000);
+  expect(await journal.accept([event])).toEqual([{ outcome: "accepted" }]);
+});
+
+it("keeps an event while a notification of it is dead, and forgets it a day after its redrive at the latest", async () => {
+  await journal.accept([event, { ...event, id: "2" }]);
+  const job = await claim(EXPAND_QUEUE);
+  await journal.expand(job, Number(job.payload), event, [planned]);
+  const other = await claim(EXPAND_QUEUE);
+  await journal.expand(other, Number(other.payload), { ...event, id: "2" }, []);
+  await crash(channelQueue("email"));
+  jump(31 * DAY_MS);
+  upkeep.start();
+  await clock.advance(1);
+  expect(await journal.accept([event, { ...event, id: "2" }])).toEqual([
+    { outcome: "duplicate" },
+    { outcome: "accepted" },
+  ]);
+  await journal.redrive({}, 1);
+  const again = await claim(channelQueue("email"));
+  await journal.close({ claim: again, ...roundOf(again.payload), channel: "email" }, "dropped", "enough");
+  jump(DAY_MS);
   await clock.advance(60_000);
   expect(await journal.accept([event])).toEqual([{ outcome: "accepted" }]);
 });

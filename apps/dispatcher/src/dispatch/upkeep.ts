@@ -21,13 +21,18 @@ const EVERY_MS = 60_000;
 const DAY_MS = 86_400_000;
 /** How long an event is known after it came: until then it is a duplicate if it comes again. */
 const RETENTION_MS = 30 * DAY_MS;
+/** Events looked at in one transaction. */
 const PRUNED_AT_ONCE = 500;
+/** Jobs of one page: as many as the store gives. */
+const PAGE = 1_000;
 
 export class Upkeep {
   readonly #options: UpkeepOptions;
   #timer: Timer | undefined;
   #round: Promise<void> = Promise.resolve();
   #isStopped = false;
+  /** Up to which event, and since when, each old one has been looked at. */
+  #pruned = { last: 0, since: -Infinity };
 
   constructor(options: UpkeepOptions) {
     this.#options = options;
@@ -60,7 +65,7 @@ export class Upkeep {
   async #bury(): Promise<void> {
     const { journal, channels, log } = this.#options;
     for (const queue of [EXPAND_QUEUE, ...channels.map(channelQueue)]) {
-      for (const { payload, reason = "its job is dead" } of await this.#putAside(queue)) {
+      for await (const { payload, reason = "its job is dead" } of this.#putAside(queue)) {
         const isEvent = queue === EXPAND_QUEUE;
         const done = isEvent ? journal.abandon(Number(payload), reason) : journal.bury(roundOf(payload), reason);
         if (await done) log.error({ queue, payload, reason }, "a job was put aside, and what it was for is given up");
@@ -68,14 +73,27 @@ export class Upkeep {
     }
   }
 
-  async #putAside(queue: string): Promise<JobRecord[]> {
-    return this.#options.store.list({ queue, states: ["quarantined", "dead"] }, { limit: 1_000 });
+  /** Those that were given up before are among them, until the store forgets them. */
+  async *#putAside(queue: string): AsyncGenerator<JobRecord> {
+    const { store } = this.#options;
+    for (let after: string | undefined, more = true; more && !this.#isStopped;) {
+      const page = await store.list({ queue, states: ["quarantined", "dead"] }, { limit: PAGE, after });
+      yield* page;
+      after = page.at(-1)?.id;
+      more = page.length === PAGE;
+    }
   }
 
   async #prune(): Promise<void> {
     const { store, journal, clock } = this.#options;
     const before = Math.floor(clock.wallNow()) - RETENTION_MS;
-    while (!this.#isStopped && (await journal.prune(before, PRUNED_AT_ONCE)) === PRUNED_AT_ONCE);
+    // What has dead notifications is kept, and looked at again but once a day: they may have been redriven meanwhile.
+    if (before - this.#pruned.since >= DAY_MS) this.#pruned = { last: 0, since: before };
+    for (let more = true; more && !this.#isStopped;) {
+      const page = await journal.prune({ before, after: this.#pruned.last, max: PRUNED_AT_ONCE });
+      this.#pruned.last = page.last;
+      ({ more } = page);
+    }
     await store.prune();
   }
 }

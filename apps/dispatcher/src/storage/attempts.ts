@@ -48,10 +48,13 @@ export function prepareAttempts(db: DatabaseSync): Pick<Procedures, "begin" | "f
       const before = lostOutcome(row, now);
       const late = pastDeadline(row, now, deadlineMs);
       if (late !== undefined) return settle(row, jobs, complete(claim), ended(run, "dead", late, now, before));
-      if (row.charged === 0) {
-        const waitMs = buckets.take(row.user, perUser, now, row.over_limit === "defer");
-        const reason = `over the limit of ${perUser.count} in ${perUser.perMs / 1_000} s`;
-        if (waitMs > 0 && row.over_limit === "drop")
+      const missed = missedItsTurn(row, now, perUser.perMs);
+      if (row.charged === 0 || missed) {
+        const reserve = row.over_limit === "defer" || row.round > 0; // who was redriven is wanted, and not dropped
+        const waitMs = buckets.take(row.user, perUser, now, reserve);
+        const limit = `over the limit of ${perUser.count} in ${perUser.perMs / 1_000} s`;
+        const reason = missed ? `${limit}, and its turn was missed` : limit;
+        if (waitMs > 0 && !reserve)
           return settle(row, jobs, complete(claim), ended(run, "dropped", reason, now, before));
         if (waitMs > 0) {
           const until = now + waitMs;
@@ -177,6 +180,14 @@ function lostOutcome(row: NotificationRow, now: number): readonly HistoryEntry[]
   if (row.status !== "sending") return [];
   const detail = "the dispatcher died in the middle: whether it was taken isn't known";
   return [{ at: now, kind: "unknown", attempt: row.attempts, detail }];
+}
+
+/**
+ * Its turn came while nobody could take it. The turns of one user that were missed together must not be made up for
+ * all at once, which would be a second burst, so each takes a new one; a short delay is no miss.
+ */
+function missedItsTurn({ deferred_by: by, until }: NotificationRow, now: number, perMs: number): boolean {
+  return by === "limit" && until !== null && now > until + perMs;
 }
 
 function pastDeadline(row: NotificationRow, now: number, deadlineMs: number): string | undefined {

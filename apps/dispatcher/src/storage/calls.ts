@@ -15,7 +15,7 @@ export interface Calls {
   close(input: CloseInput): Change | Refused;
   bury(input: BuryInput): boolean;
   redrive(input: RedriveInput): number;
-  prune(input: PruneInput): number;
+  prune(input: PruneInput): PruneAnswer;
 }
 
 /** The same as the writer's thread runs them. */
@@ -154,5 +154,15 @@ export interface RedriveInput {
 export interface PruneInput {
   /** Events accepted before this instant go, with their notifications, once all of those are delivered or dropped. */
   readonly before: number;
+  /** Looks at no event up to this one. */
+  readonly after: number;
+  /** Events to look at. */
   readonly max: number;
+}
+
+export interface PruneAnswer {
+  /** The last event that was old enough to be looked at; `after` if there was none. */
+  readonly last: number;
+  /** Whether there may be more. */
+  readonly more: boolean;
 }

@@ -15,6 +15,7 @@ export interface NotificationRow {
   readonly failures: number;
   readonly first_attempt_at: number | null;
   readonly deferred_by: "limit" | "breaker" | null;
+  readonly until: number | null;
   readonly turned_away: number;
   readonly steps: number;
   readonly run: number;
@@ -51,7 +52,7 @@ export function hasEnded({ status }: Pick<NotificationRow, "status">): boolean {
 export function prepareRows(db: DatabaseSync): Rows {
   const select = db.prepare(`
     SELECT n, user, channel, rule, over_limit, status, round, charged, attempts, failures, first_attempt_at,
-      deferred_by, turned_away, steps, run
+      deferred_by, until, turned_away, steps, run
     FROM notifications WHERE n = ?`);
   const update = db.prepare(`
     UPDATE notifications SET status = ?, reason = ?, round = ?, charged = ?, attempts = ?, failures = ?,

@@ -24,11 +24,12 @@ export function deadParameters({ ids, user, channel, rule }: DeadFilter): Record
 export function prepareUpkeep(db: DatabaseSync): Pick<Procedures, "bury" | "redrive" | "prune"> {
   const rows = prepareRows(db);
   const dead = db.prepare(`SELECT n FROM notifications WHERE ${DEAD_WHERE} ORDER BY n LIMIT :max`);
-  const old = db.prepare(`
-    SELECT n FROM events
-    WHERE accepted_at < ? AND expanded_at IS NOT NULL AND NOT EXISTS (
-      SELECT 1 FROM notifications WHERE event = events.n AND status NOT IN ('delivered', 'dropped'))
-    ORDER BY n LIMIT ?`);
+  // In the order in which they came, so that it ends at the first that is young: to look at all of them, or to keep an
+  // index of their times, would cost too much. One from a clock that was ahead holds up those after it.
+  const page = db.prepare("SELECT n, accepted_at AS acceptedAt FROM events WHERE n > ? ORDER BY n LIMIT ?");
+  const isOver = db.prepare(`
+    SELECT 1 FROM events WHERE n = ? AND expanded_at IS NOT NULL AND NOT EXISTS (
+      SELECT 1 FROM notifications WHERE event = events.n AND status NOT IN ('delivered', 'dropped'))`);
   const removals = [
     "DELETE FROM steps WHERE notification IN (SELECT n FROM notifications WHERE event = ?)",
     "DELETE FROM notifications WHERE event = ?",
@@ -54,6 +55,7 @@ export function prepareUpkeep(db: DatabaseSync): Pick<Procedures, "bury" | "redr
           status: "queued",
           round: row.round + 1,
           failures: 0,
+          charged: false, // what was paid for long ago must not come on top of what the user gets now
           firstAttemptAt: undefined, // its deadline starts anew
           steps: [{ at: jobs.now, kind: "redriven" }],
         });
@@ -64,11 +66,14 @@ export function prepareUpkeep(db: DatabaseSync): Pick<Procedures, "bury" | "redr
       return added.length;
     },
 
-    prune({ before, max }, { now }) {
-      refill.run(now);
-      const events = old.all(before, max) as unknown as { readonly n: number }[];
-      for (const { n } of events) for (const removal of removals) removal.run(n);
-      return events.length;
+    prune({ before, after, max }, { now }) {
+      const events = page.all(after, max) as unknown as { readonly n: number; readonly acceptedAt: number }[];
+      const young = events.findIndex(({ acceptedAt }) => acceptedAt >= before);
+      const old = young === -1 ? events : events.slice(0, young);
+      for (const { n } of old) if (isOver.get(n) !== undefined) for (const removal of removals) removal.run(n);
+      const more = old.length === max;
+      if (!more) refill.run(now);
+      return { last: old.at(-1)?.n ?? after, more };
     },
   };
 }
