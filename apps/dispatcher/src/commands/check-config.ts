@@ -11,6 +11,7 @@ export async function checkConfigCommand(file: string, terminal: Terminal): Prom
     throw new CommandError(`can't read the configuration ${file}: ${systemReason(error)}`, 2, { cause: error });
   });
   for (const fault of faults) terminal.print(describeFault(fault, file));
-  if (faults.length > 0) throw new CommandError(`${count(faults.length)} faults in ${file}`, 2);
+  if (faults.length > 0)
+    throw new CommandError(`${count(faults.length)} ${faults.length === 1 ? "fault" : "faults"} in ${file}`, 2);
   terminal.print(`${file} is good`);
 }

@@ -30,7 +30,7 @@ export function listDead(options: DeadOptions, terminal: Terminal): void {
     const total = reader.countDead(options);
     if (total > 0) terminal.print(letters.map(lineOf).join("\n"));
     terminal.note(
-      total > letters.length ? `the oldest ${count(letters.length)} of ${count(total)}` : `${count(total)} dead`,
+      total > letters.length ? `the first ${count(letters.length)} of ${count(total)}` : `${count(total)} dead`,
     );
   } finally {
     reader.close();
@@ -52,6 +52,7 @@ export async function redriveDead(options: RedriveOptions, terminal: Terminal): 
   try {
     const redriven = await call(store, "redrive", { run: NO_RUN, filter: { ids, user, channel, rule }, max: limit });
     terminal.print(json === true ? JSON.stringify({ redriven }) : `${count(redriven)} redriven`);
+    if (ids !== undefined && redriven < new Set(ids).size) terminal.note("of the ids given, the others are not dead");
   } finally {
     await store.close();
   }

@@ -10,7 +10,8 @@ import { processTerminal, type Terminal } from "./terminal.ts";
 
 const DATA_FOLDER = ".sluice";
 
-const EXIT_CODES = `
+const FOOTER = `
+Without a command it is run; what that takes, run --help tells.
 Exit codes: 0 it is done, 1 it went wrong, 2 it was asked for in a wrong way or the configuration is bad.`;
 
 /** Resolves with the exit code. */
@@ -33,7 +34,7 @@ function program(terminal: Terminal): Command {
       writeOut: (text) => terminal.print(text.trimEnd()),
       writeErr: (text) => terminal.note(text.trimEnd()),
     })
-    .addHelpText("after", EXIT_CODES);
+    .addHelpText("after", FOOTER);
 
   root
     .command("run", { isDefault: true })
@@ -51,11 +52,16 @@ function program(terminal: Terminal): Command {
         .choices(["trace", "debug", "info", "warn", "error", "fatal", "silent"])
         .default(undefined, "warn on a terminal, info elsewhere"),
     )
-    .action(async (options: RunOptions) => (await import("./run.ts")).run(options, terminal));
+    .allowExcessArguments() // a command that was mistyped arrives here
+    .action(async (options: RunOptions, command: Command) => {
+      const [strange] = command.args;
+      if (strange !== undefined) command.error(`error: unknown command '${strange}'; --help lists them`);
+      return (await import("./run.ts")).run(options, terminal);
+    });
 
   root
     .command("check-config")
-    .description("tell everything that is wrong with a configuration")
+    .description("tell what is wrong with a configuration: with its form, then with what its parts say of each other")
     .argument("<file>", "the configuration")
     .action(async (file: string) => (await import("./check-config.ts")).checkConfigCommand(file, terminal));
 
@@ -80,7 +86,7 @@ function program(terminal: Terminal): Command {
       .option("--limit <number>", "at most so many", whole(1, 1_000_000), 1_000)
       .option("--json", "as JSON");
   chosen(dead.command("list"))
-    .description("list them, oldest first")
+    .description("list them, in the order their events came")
     .action(async (ids: string[], options: DeadOptions) => {
       (await import("./dead.ts")).listDead({ ...options, ...some(ids) }, terminal);
     });
