@@ -89,7 +89,7 @@ it("reports a server that ends before it says where it is, or by itself", async 
     ["sh serve", 'echo $$ > "$SLUICE_DATA/pid"; echo http://127.0.0.1:1'],
     ["sh run", 'while kill -0 "$(cat "$SLUICE_DATA/pid")" 2> /dev/null; do :; done'],
   );
-  expect(own).toBe("ended by itself");
+  expect(own).toBe("ended by itself:\nhttp://127.0.0.1:1\n");
 });
 
 it("compares a quote with the region that it names", async () => {

@@ -122,7 +122,7 @@ async function hasAddress({ child, output }: Running): Promise<string | undefine
 
 async function stop(running: Running): Promise<string | undefined> {
   const { child } = running;
-  if (child.exitCode !== null || child.signalCode !== null) return "ended by itself";
+  if (child.exitCode !== null || child.signalCode !== null) return `ended by itself:\n${running.output()}`;
   const ended = hasEnded(running);
   kill(child, "SIGTERM");
   return ended;
