@@ -62,7 +62,10 @@ export type RetryStats = Readonly<{
   lateErrors: number;
 }>;
 
-/** A policy that makes up to `retries` more attempts. Without options: 3, after up to 100, 200 and 400 ms. */
+/**
+ * A policy that makes up to `retries` more attempts. Without options: 3, after up to 100, 200 and 400 ms, and only after
+ * errors that `classifyError` knows to pass; to try again after all of them, give `classify: () => "retry"`.
+ */
 export function retry(options: RetryOptions = {}): Retry {
   return new Retry(options);
 }
