@@ -5,9 +5,22 @@ import { expect, it } from "vitest";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { Limiter } from "./limiter.ts";
 
-it("keeps I1 to I4 under any plan of calls, ends, aborts, timeouts and closing", () => {
-  const step = fc.constantFrom("run", "run", "run", "hurry", "sync", "throw", "end", "end", "abort", "10 ms", "settle");
-  const rare = { weight: 1, arbitrary: fc.constant("close") };
+it("keeps I1 to I5 under any plan of calls, ends, aborts, timeouts and closing", () => {
+  const step = fc.constantFrom(
+    "run",
+    "run",
+    "run",
+    "hurry",
+    "at once",
+    "sync",
+    "throw",
+    "end",
+    "end",
+    "abort",
+    "10 ms",
+    "settle",
+  );
+  const rare = { weight: 1, arbitrary: fc.constantFrom("close", "stop") };
   const plans = fc.asyncProperty(
     fc.integer({ min: 1, max: 3 }),
     fc.constantFrom(0, 2, Infinity),
@@ -45,6 +58,7 @@ async function play(
     const tasks: Readonly<Record<string, () => unknown>> = {
       run: hold,
       hurry: hold,
+      "at once": hold,
       sync() {
         enter();
         inside -= 1;
@@ -59,7 +73,7 @@ async function play(
     if (task !== undefined) {
       calls += 1;
       const waiting = limit.waiting;
-      const options = { signal, timeoutMs: step === "hurry" ? 10 : undefined };
+      const options = { signal, timeoutMs: { hurry: 10, "at once": 0 }[step] };
       limit.run(task, options).then(
         () => outcomes.set(id, "done"),
         (error: { code?: string }) => outcomes.set(id, error.code ?? "error"),
@@ -69,8 +83,11 @@ async function play(
     else if (step === "10 ms") await clock.advance(10);
     else if (step === "abort") call = (call.abort(), new AbortController());
     else if (step === "close") limit.close();
+    else if (step === "stop") limit.abort({ code: "CLOSED" });
     else await turn();
     expect(limit.waiting > 0 && limit.running < concurrency).toBe(false); // I2
+    const { running, completed, rejected, timedOut, aborted } = limit.stats();
+    expect(running + limit.waiting + completed + rejected + timedOut + aborted).toBe(calls); // I5
     if (limit.closed) expect(limit.waiting).toBeLessThanOrEqual(capacity); // I4
     expect(getEventListeners(signal, "abort").length).toBeLessThanOrEqual(1);
     if (step === "settle") expect(limit.running).toBe(inside); // I1
@@ -85,6 +102,8 @@ async function play(
   expect(started).toEqual(started.toSorted((a, b) => a - b)); // I3
   expect([limit.waiting, inside, outcomes.size, clock.timers]).toEqual([0, 0, calls, 0]);
   expect(getEventListeners(call.signal, "abort")).toHaveLength(0);
-  const rejected = [...outcomes.values()].filter((outcome) => outcome === "QUEUE_FULL" || outcome === "CLOSED");
-  expect(limit.stats().rejected).toBe(rejected.length);
+  const count = (...codes: string[]): number => [...outcomes.values()].filter((code) => codes.includes(code)).length;
+  const { rejected, timedOut } = limit.stats();
+  expect(timedOut).toBe(count("TIMEOUT"));
+  if (!plan.includes("stop")) expect(rejected).toBe(count("QUEUE_FULL", "CLOSED")); // else some were granted, not begun
 }

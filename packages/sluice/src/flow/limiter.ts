@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
-import { ClosedError, QueueFullError, TimeoutError } from "../errors.ts";
+import { ClosedError, QueueFullError } from "../errors.ts";
 import { checkInteger, checkOneOf, checkWait } from "../internal/check.ts";
 import { EitherSignal } from "../internal/either-signal.ts";
 import { register } from "../internal/names.ts";
@@ -36,9 +36,9 @@ export type LimiterStats = Readonly<{
   oldestWaitMs: number;
   /** Calls that had a slot and gave it back, whatever came of them. */
   completed: number;
-  /** Calls turned away because the limiter was full or closed. */
+  /** Calls turned away because the limiter was full or closed, those that waited when it closed included. */
   rejected: number;
-  /** Waits that ended without a slot, because of their `timeoutMs` or their signal. */
+  /** Calls that got no slot, because of their `timeoutMs` or because their signal aborted while they waited. */
   timedOut: number;
   aborted: number;
   closed: boolean;
@@ -49,6 +49,7 @@ export class Limiter implements Policy {
   // I2  somebody waits only while all slots are taken
   // I3  slots go out in the order of the calls; no newcomer overtakes
   // I4  of those in line, the first `capacity` are accepted; once closed there are no others
+  // I5  each call counts once: among those that run, wait, are completed, rejected, timed out or aborted
   readonly concurrency: number;
   readonly capacity: number;
   readonly name: string | undefined;
@@ -114,7 +115,7 @@ export class Limiter implements Policy {
         this.#running += 1; // overtakes nobody (I2)
         return (signal === undefined ? this.#start(fn) : this.#startWithin(signal, fn)) as Promise<T>;
       }
-      if (options.timeoutMs === 0) throw new TimeoutError(0);
+      this.#line.refuseHaste(options);
       if (this.#whenFull === "reject" && this.waiting >= this.capacity) {
         throw this.#refuse(new QueueFullError(this.capacity));
       }
@@ -131,7 +132,7 @@ export class Limiter implements Policy {
     try {
       checkWait(options);
       if (this.#running === 0) return Promise.resolve();
-      if (options.timeoutMs === 0) throw new TimeoutError(0);
+      this.#drains.refuseHaste(options);
       return this.#drains.wait(options, this.#clock);
     } catch (error) {
       return Promise.reject(error);
@@ -142,9 +143,8 @@ export class Limiter implements Policy {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    const waiting = this.waiting;
-    if (waiting > this.capacity) this.#line.rejectAll(new ClosedError("limiter"), this.capacity);
-    this.#rejected += waiting - this.waiting;
+    this.#rejected += Math.max(0, this.waiting - this.capacity);
+    if (this.waiting > this.capacity) this.#line.rejectAll(new ClosedError("limiter"), this.capacity);
   }
 
   /**
@@ -154,6 +154,7 @@ export class Limiter implements Policy {
   abort(reason?: unknown): void {
     this.#closed = true;
     this.#stop.abort(reason);
+    this.#rejected += this.waiting;
     this.#line.rejectAll(this.#stop.signal.reason);
   }
 

@@ -212,6 +212,42 @@ it("rejects instead of throwing, and says what is wrong with an option", async (
   expect(queue.size).toBe(1);
 });
 
+it("counts a batch that has waited maxWaitMs as no timeout, but each call that got nothing by the reason", async () => {
+  const clock = new VirtualClock();
+  const queue = new Queue<number>(1, { clock });
+  const calls = [queue.takeBatch(2, { maxWaitMs: 10 }), queue.take({ timeoutMs: 20 }), queue.take({ timeoutMs: 0 })];
+  const ended = Promise.allSettled(calls);
+  queue.offer(1);
+  await clock.advance(20);
+  expect((await ended).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected"]);
+  expect(queue.stats()).toMatchObject({ timedOut: 2, rejected: 0, accepted: 1 });
+  queue.offer(2);
+  const puts = [queue.put(3, { timeoutMs: 0 }), queue.put(4)];
+  queue.close();
+  puts.push(queue.put(5));
+  const codes = (await Promise.allSettled(puts)).map((each) => each.status === "rejected" && each.reason.code);
+  expect([codes, queue.offer(6)]).toEqual([["TIMEOUT", "CLOSED", "CLOSED"], false]);
+  expect(queue.stats()).toMatchObject({ timedOut: 3, rejected: 3, accepted: 2 });
+});
+
+it.each([new TimeoutError(5), undefined])(
+  "takes no other end of a batch for its maxWaitMs, be it the reason %s of an abort or a failure",
+  async (reason) => {
+    const clock = new VirtualClock();
+    for (const end of ["abort", "fail"] as const) {
+      const queue = new Queue<number>(1, { clock });
+      const call = new AbortController();
+      queue.offer(1);
+      const batch = queue.takeBatch(2, { maxWaitMs: 10, signal: call.signal });
+      await clock.advance(1);
+      if (end === "abort") call.abort(reason);
+      else queue.fail(reason);
+      expect(await batch).toEqual([1]);
+      expect(queue.stats().timedOut).toBe(0);
+    }
+  },
+);
+
 it("tells depth, age and counts by name", async () => {
   const clock = new VirtualClock();
   const queue = new Queue<number>(2, { name: "orders", clock });

@@ -33,11 +33,11 @@ export type QueueStats = Readonly<{
   /** Items accepted so far, and items handed out. */
   accepted: number;
   taken: number;
-  /** Items turned away because there was no room. */
+  /** Items turned away because there was no room or the queue had ended, those of waiting producers included. */
   rejected: number;
   waitingProducers: number;
   waitingConsumers: number;
-  /** Waits of both sides that ended because of their `timeoutMs` or their signal. */
+  /** Calls of both sides that got nothing, because of their `timeoutMs` or because their signal aborted in a wait. */
   timedOut: number;
   aborted: number;
   closed: boolean;
@@ -112,13 +112,10 @@ export class Queue<T> implements AsyncIterable<T> {
   put(item: T, options: WaitOptions = {}): Promise<boolean> {
     try {
       checkWait(options);
-      if (this.closed) throw this.#endedBy;
+      if (this.closed) throw this.#refuse(this.#endedBy);
       if (this.#accept(item)) return Promise.resolve(true);
-      if (this.#whenFull === "reject") {
-        this.#rejected += 1;
-        throw new QueueFullError(this.capacity);
-      }
-      if (options.timeoutMs === 0) throw new TimeoutError(0);
+      if (this.#whenFull === "reject") throw this.#refuse(new QueueFullError(this.capacity));
+      this.#producers.refuseHaste(options);
       return this.#producers.wait(options, this.#clock, item);
     } catch (error) {
       return Promise.reject(error);
@@ -131,7 +128,7 @@ export class Queue<T> implements AsyncIterable<T> {
       checkWait(options);
       if (this.size > 0 && this.#state !== "failed") return Promise.resolve(this.#next());
       if (this.closed) throw this.#endedBy;
-      if (options.timeoutMs === 0) throw new TimeoutError(0);
+      this.#consumers.refuseHaste(options);
       return this.#consumers.wait(options, this.#clock);
     } catch (error) {
       return Promise.reject(error);
@@ -149,7 +146,14 @@ export class Queue<T> implements AsyncIterable<T> {
     const batch = this.#fill([await this.take(options)], max);
     const until = this.#clock.now() + maxWaitMs;
     for (let leftMs = maxWaitMs; leftMs > 0 && batch.length < max; leftMs = until - this.#clock.now()) {
-      if (!(await this.take({ signal, timeoutMs: leftMs }).then((item) => batch.push(item), nothing))) break;
+      const more = this.take({ signal, timeoutMs: leftMs });
+      if (
+        !(await more.then(
+          (item) => batch.push(item),
+          (error) => this.#endBatch(error, signal),
+        ))
+      )
+        break;
       this.#fill(batch, max);
     }
     return batch;
@@ -157,8 +161,7 @@ export class Queue<T> implements AsyncIterable<T> {
 
   /** True if the item is in; false if there is no room, or the queue has ended. */
   offer(item: T): boolean {
-    if (this.closed) return false;
-    const accepted = this.#accept(item);
+    const accepted = !this.closed && this.#accept(item);
     if (!accepted) this.#rejected += 1;
     return accepted;
   }
@@ -222,9 +225,21 @@ export class Queue<T> implements AsyncIterable<T> {
     return batch;
   }
 
+  /** A batch that has waited its `maxWaitMs` counts as no timeout: it has what its caller asked for. */
+  #endBatch(error: unknown, signal: AbortSignal | undefined): undefined {
+    if (error instanceof TimeoutError && error !== this.#endedBy && error !== signal?.reason)
+      this.#consumers.timedOut -= 1;
+  }
+
+  #refuse(error: unknown): unknown {
+    this.#rejected += 1;
+    return error;
+  }
+
   #end(state: "closed" | "failed", reason: unknown): void {
     this.#state = state;
     this.#endedBy = reason;
+    this.#rejected += this.#producers.size;
     this.#producers.rejectAll(reason);
     this.#consumers.rejectAll(reason); // who waits to take has found the queue empty (I2)
   }
@@ -264,5 +279,3 @@ class Items<T> implements AsyncIterableIterator<T, undefined> {
 function toResult<T>(value: T): IteratorYieldResult<T> {
   return { done: false, value };
 }
-
-function nothing(): undefined {}

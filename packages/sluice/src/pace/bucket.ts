@@ -12,11 +12,11 @@ export interface BucketRules extends GcraLimit {
 }
 
 export interface Counts {
-  /** Takes that got their tokens, and takes that were refused at once. */
+  // As in `RateLimiterStats`; what those in `lines` add is in their waits until they end.
   granted: number;
-  refused: number;
-  /** Waits that ended by their own timeout or signal. */
-  left: number;
+  rejected: number;
+  timedOut: number;
+  aborted: number;
   readonly lines: Set<Line>;
 }
 
@@ -68,7 +68,7 @@ export class Bucket {
   wait(options: WaitOptions, cost: number): Promise<void> {
     const { maxWaiting, counts } = this.rules;
     if ((this.line?.waits.size ?? 0) >= maxWaiting) {
-      counts.refused += 1;
+      counts.rejected += 1;
       throw new RateLimitedError(this.retryAfterMs(cost));
     }
     return (this.line ?? new Line(this)).join(options, cost);
@@ -112,7 +112,6 @@ export class Line implements TimerTask {
 
   #onLeave(cost: number): void {
     this.queued -= cost;
-    this.#bucket.rules.counts.left += 1;
     if (this.waits.size > 0) queueMicrotask(() => this.serveAnew()); // the next may want less, or leave in this turn too
     else this.#end();
   }
@@ -140,7 +139,10 @@ export class Line implements TimerTask {
   #end(): void {
     this.#timer?.cancel();
     this.#bucket.line = undefined;
-    this.#bucket.rules.counts.lines.delete(this);
+    const { counts } = this.#bucket.rules;
+    counts.timedOut += this.waits.timedOut;
+    counts.aborted += this.waits.aborted;
+    counts.lines.delete(this);
   }
 }
 

@@ -139,7 +139,7 @@ it("N04: lets one user be flooded without any other user's noticing", async () =
   expect(limiter.tryTake()).toBe(true); // the bucket of calls without a key is one of its own
   await clock.advance(12_000);
   expect([limiter.tryTake("flooded"), limiter.tryTake("flooded")]).toEqual([true, false]);
-  expect(limiter.stats()).toMatchObject({ keys: 2, granted: 12, refused: 96, waiting: 0 });
+  expect(limiter.stats()).toMatchObject({ keys: 2, granted: 12, rejected: 96, waiting: 0 });
 });
 
 it("serves each key in the order of arrival, also those who want more than those behind them", async () => {
@@ -186,7 +186,25 @@ it("serves those behind a waiter that leaves as soon as they can be", async () =
   await expect(big).rejects.toBe(call.signal.reason);
   await clock.advance(0);
   expect(log).toEqual(["small at 250"]);
-  expect([clock.timers, limiter.stats().left]).toEqual([0, 1]);
+  expect(clock.timers).toBe(0);
+});
+
+it("counts each take that got nothing by the reason, while others still wait and after", async () => {
+  const clock = new VirtualClock();
+  const limiter = new RateLimiter({ count: 1, perMs: 1_000, maxWaiting: 3, clock });
+  const call = new AbortController();
+  limiter.tryTake("a");
+  const takes = [{ timeoutMs: 0 }, { timeoutMs: 10 }, { signal: call.signal }, {}, {}].map((options) =>
+    limiter.take("a", options),
+  );
+  const ended = Promise.allSettled(takes);
+  await clock.advance(10);
+  call.abort();
+  const counts = { granted: 1, rejected: 1, timedOut: 2, aborted: 1 };
+  expect(limiter.stats()).toMatchObject({ ...counts, waiting: 1 });
+  await clock.advance(1_000);
+  expect((await ended).filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  expect(limiter.stats()).toMatchObject({ ...counts, granted: 2, waiting: 0 });
 });
 
 it("waits for the turn of the next, and tells of it, when the first in line leaves", async () => {

@@ -52,11 +52,12 @@ export type RateLimiterStats = Readonly<{
   waiting: number;
   /** Age of the longest wait that goes on; 0 if nobody waits. */
   oldestWaitMs: number;
-  /** Takes that got their tokens, and takes that were refused at once. */
+  /** Takes that got their tokens, and takes turned away because there were none or too many waited. */
   granted: number;
-  refused: number;
-  /** Waits that ended without a token, because of their `timeoutMs` or their signal. */
-  left: number;
+  rejected: number;
+  /** Takes that got no token, because of their `timeoutMs` or because their signal aborted while they waited. */
+  timedOut: number;
+  aborted: number;
   /** Keys forgotten too early, for want of room. */
   evicted: number;
 }>;
@@ -67,7 +68,7 @@ export class RateLimiter implements Policy {
   readonly name: string | undefined;
   readonly #maxKeys: number;
   readonly #rules: BucketRules;
-  readonly #counts: Counts = { granted: 0, refused: 0, left: 0, lines: new Set() };
+  readonly #counts: Counts = { granted: 0, rejected: 0, timedOut: 0, aborted: 0, lines: new Set() };
   readonly #shared: Bucket;
   readonly #buckets = new Map<string, Bucket>();
   #hand = this.#buckets.values();
@@ -97,15 +98,16 @@ export class RateLimiter implements Policy {
   }
 
   stats(): RateLimiterStats {
-    const { granted, refused, left, lines } = this.#counts;
+    const { granted, rejected, lines } = this.#counts;
     const all = [...lines].map(({ waits }) => waits);
     return {
       keys: this.#buckets.size,
       waiting: all.reduce((sum, { size }) => sum + size, 0),
       oldestWaitMs: all.reduce((oldest, waits) => Math.max(oldest, waits.oldestWaitMs(this.#rules.clock)), 0),
       granted,
-      refused,
-      left,
+      rejected,
+      timedOut: all.reduce((sum, { timedOut }) => sum + timedOut, this.#counts.timedOut),
+      aborted: all.reduce((sum, { aborted }) => sum + aborted, this.#counts.aborted),
       evicted: this.#evicted,
     };
   }
@@ -139,13 +141,13 @@ export class RateLimiter implements Policy {
   tryTake(key?: string, cost = 1): boolean {
     const now = this.#rules.clock.now();
     const taken = this.#find(key, cost, now).tryTake(now, cost);
-    if (!taken) this.#counts.refused += 1;
+    if (!taken) this.#counts.rejected += 1;
     return taken;
   }
 
   #wait(bucket: Bucket, options: RateLimiterTakeOptions, cost: number): Promise<void> {
     if (options.timeoutMs !== 0) return bucket.wait(options, cost);
-    this.#counts.refused += 1;
+    this.#counts.timedOut += 1;
     throw new TimeoutError(0);
   }
 
