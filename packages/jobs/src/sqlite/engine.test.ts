@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -135,6 +135,18 @@ it("fails the whole batch if the commit fails, changes nothing by it, and goes o
   for (const answer of answers) expect(answer).toMatchObject({ failure: { message: "FOREIGN KEY constraint failed" } });
   expect(count(run)).toBe(0);
   expect(run(add(3))).toMatchObject([{ value: [{ id: "1", outcome: "created" }] }]);
+});
+
+it.each<[string, (path: string) => void]>([
+  ["was removed", (path) => rmSync(path)],
+  ["was replaced", (path) => (copyFileSync(path, `${path}-copy`), renameSync(`${path}-copy`, path))],
+  ["has lost its log", (path) => rmSync(`${path}-wal`)],
+])("acknowledges nothing, and shows nothing, once its file %s", (_, harm) => {
+  const { run, path } = open();
+  expect(run(add(1))).toMatchObject([{ value: [{ outcome: "created" }] }]);
+  harm(path);
+  const gone = { failure: { name: "StoreOpenError", fields: { path: expect.stringContaining("jobs.db") } } };
+  expect(run(add(2), { kind: "get", id: "1" })).toMatchObject([gone, gone]);
 });
 
 it("refuses a procedure that returns a promise, and one that it doesn't know", () => {

@@ -3,6 +3,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Retention } from "../store.ts";
 import { parseId, prepareJobs, prepareSettlements } from "../validate.ts";
 import { toFailure } from "./failure.ts";
+import { guardFile } from "./file-guard.ts";
 import { Lock, type LockOptions } from "./lock.ts";
 import type { Answer, Batch, Operation, Reply } from "./operation.ts";
 import { prepareAdd } from "./operations/add.ts";
@@ -24,9 +25,10 @@ const READS: ReadonlySet<Operation["kind"]> = new Set(["nextAt", "get", "list", 
 export class Engine {
   // I1  between two batches no transaction is open
   // I2  an operation that failed has changed nothing, whatever else its batch did
-  // I3  nothing is answered before it is durable
+  // I3  nothing is answered before it is durable, in the file that others see
   readonly #db: DatabaseSync;
   readonly #lock: Lock;
+  readonly #checkFile: () => void;
   readonly #execute: (operation: Operation, now: number) => unknown;
   readonly #beginRead: StatementSync;
   readonly #commit: StatementSync;
@@ -39,6 +41,7 @@ export class Engine {
   constructor(db: DatabaseSync, options: EngineOptions, procedures?: ProcedureModule) {
     this.#db = db;
     this.#lock = new Lock(db, options);
+    this.#checkFile = guardFile(db);
     this.#execute = prepareAll(db, options, procedures, (queue) => this.#ready.add(queue));
     this.#beginRead = db.prepare("BEGIN");
     this.#commit = db.prepare("COMMIT");
@@ -72,6 +75,7 @@ export class Engine {
       begin();
       for (const [index, operation] of operations) answers[index] = this.#attempt(operation, now);
       this.#commit.run();
+      this.#checkFile();
     } catch (error) {
       if (this.#db.isTransaction) this.#rollback.run();
       const answer = { failure: toFailure(error) };

@@ -10,7 +10,7 @@ export class StoreBusyError extends Error {
   }
 }
 
-/** The file can't be used as a store. */
+/** The file can't be used as a store, or was removed or replaced while it was one: then the store has to be opened anew. */
 export class StoreOpenError extends Error {
   override readonly name = "StoreOpenError";
   readonly code = "STORE_OPEN";
@@ -18,7 +18,7 @@ export class StoreOpenError extends Error {
   readonly reason: string;
 
   constructor(path: string, reason: string, options?: ErrorOptions) {
-    super(`can't open ${path} as a store: ${reason}`, options);
+    super(`can't use ${path} as a store: ${reason}`, options);
     this.path = path;
     this.reason = reason;
   }

@@ -78,7 +78,10 @@ export class SqliteStore implements Store {
   readonly #listeners = new Listeners();
   #closed: Promise<void> | undefined;
 
-  /** Rejects with `StoreOpenError` where the file can't be made, read, written or understood. */
+  /**
+   * Rejects with `StoreOpenError` where the file can't be made, read, written or understood; so does every operation once
+   * the file or its log was removed or replaced.
+   */
   static async open(options: SqliteStoreOptions): Promise<SqliteStore> {
     const { path, durability = "full", clock = systemClock, procedures, name } = options;
     if (typeof path !== "string" || path === "") throw new TypeError(`path must be a file name, got ${show(path)}`);
