@@ -1,8 +1,13 @@
+import { renameSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
 import { systemClock } from "sluice";
 import { VirtualClock } from "sluice/testing";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { webhookChannel } from "../channels/webhook.ts";
 import { entriesOf, kindsOf, provider, someEvents, Stage, stageConfig, status } from "./stage.ts";
+
+/** For what the network does, on however slow a machine. */
+const WAIT = { timeout: 25_000, interval: 5 };
 
 let stage: Stage;
 
@@ -51,6 +56,25 @@ describe("delivery", () => {
     expect(asked.askedAt).toHaveLength(3);
     await dispatcher.journal.accept(someEvents(3, 3));
     expect(dispatcher.counts).toMatchObject({ events: 6, duplicates: 0 });
+  });
+
+  it("accepts nothing into a file that was moved away, and says that it is not well", async () => {
+    const dispatcher = await stage.start({ config: stageConfig({}), channels: [provider(systemClock).channel] });
+    renameSync(stage.file, `${stage.file}.away`);
+    await expect(dispatcher.journal.accept(someEvents(1))).rejects.toThrow("removed");
+    expect(dispatcher.health()).toMatchObject({ ok: false, trouble: expect.stringContaining("removed") });
+  });
+
+  it("says that it is not well while nothing can be written, and why", async () => {
+    const dispatcher = await stage.start({ config: stageConfig({}), channels: [provider(systemClock).channel] });
+    const db = new DatabaseSync(stage.file);
+    db.exec("CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'no room'); END");
+    await expect(dispatcher.journal.accept(someEvents(1))).rejects.toThrow("no room");
+    expect(dispatcher.health()).toMatchObject({ ok: false, trouble: "no room" });
+    db.exec("DROP TRIGGER full");
+    db.close();
+    await dispatcher.journal.accept(someEvents(1));
+    expect(dispatcher.health()).toMatchObject({ ok: true });
   });
 
   it("gives up what can't be rendered, without asking the provider", async () => {
@@ -103,11 +127,15 @@ describe("delivery", () => {
     const quick = await stage.endpoint(status(204));
     const limits = { concurrency: { webhook: 20 }, attemptTimeoutMs: 3_000, retries: 0, breaker: { failures: 100 } };
     const given = stageConfig({ users: ["ann", "bob"], urls: { ann: hung.url, bob: quick.url }, limits });
-    const dispatcher = await stage.start({ config: given });
+    const clock = new VirtualClock({ wallStartAt: 1_000_000 });
+    const dispatcher = await stage.start({ config: given, clock });
     await dispatcher.journal.accept(someEvents(10));
-    await dispatcher.whenIdle(0);
+    await clock.advance(1);
+    await vi.waitUntil(() => hung.ids.length === 10 && dispatcher.counts.count("delivered") === 10, WAIT);
     expect(quick.ids).toHaveLength(10);
-    expect(dispatcher.counts.count("delivered")).toBe(10);
+    expect(dispatcher.counts.notifications).toBe(10);
+    await clock.advance(3_000);
+    await vi.waitUntil(() => dispatcher.counts.notifications === 20, WAIT);
     expect(dispatcher.counts.count("dead")).toBe(10);
     for (const id of hung.ids) expect(entriesOf(dispatcher, id).at(-2)?.detail).toBe("timed out after 3000 ms");
   });

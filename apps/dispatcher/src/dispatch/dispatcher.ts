@@ -132,8 +132,10 @@ export class Dispatcher {
 
   health(): Health {
     const { waiting, notifications } = this.standing();
+    const trouble = this.#stopped === undefined ? this.journal.trouble : "it is stopping";
     return {
-      ok: this.#stopped === undefined,
+      ok: trouble === undefined,
+      ...(trouble !== undefined && { trouble }),
       waiting,
       notifications: Object.fromEntries([...notifications].map(([name, by]) => [name, Object.fromEntries(by)])),
       breakers: Object.fromEntries([...this.#breakers].map(([name, breakers]) => [name, breakers.stats()])),

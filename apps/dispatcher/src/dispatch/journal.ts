@@ -9,6 +9,7 @@ import { IntakeFullError, type Accepted, type Event, type EventSink, type Planne
 import type {
   Attempting,
   BeginAnswer,
+  Calls,
   Change,
   DeadFilter,
   Outcome,
@@ -41,6 +42,7 @@ export class Journal implements EventSink {
   readonly #config: JournalConfig;
   /** Tells this run's changes from those of others on the same file. */
   readonly #run: number;
+  #trouble: string | undefined;
 
   constructor(store: SqliteStore, config: JournalConfig, run: number) {
     this.#store = store;
@@ -48,12 +50,17 @@ export class Journal implements EventSink {
     this.#run = run;
   }
 
+  /** Why the store's last call failed, if it did. */
+  get trouble(): string | undefined {
+    return this.#trouble;
+  }
+
   async accept(events: readonly Event[]): Promise<Accepted[]> {
     const { capacity } = this.#config.intake;
     const input = events.map(({ id, source, type, subject, time, data }) => {
       return { id, source, type, subject, time, data: JSON.stringify(data) };
     });
-    const answer = call(this.#store, "accept", { capacity, events: input });
+    const answer = this.#call("accept", { capacity, events: input });
     enter("intake");
     const isNew = await answer;
     if (isNew === undefined) throw new IntakeFullError(capacity, RETRY_INTAKE_MS);
@@ -65,20 +72,20 @@ export class Journal implements EventSink {
 
   async expand(claim: Claim, n: number, event: Event, planned: readonly Planned[]): Promise<void> {
     const rows = planned.map((each) => ({ ...each, id: publicId(n, event, each) }));
-    const answer = await call(this.#store, "expand", { run: this.#run, claim, event: n, planned: rows });
+    const answer = await this.#call("expand", { run: this.#run, claim, event: n, planned: rows });
     if (answer.kind === "refused") this.counts.refused += 1;
   }
 
   /** The event can't be expanded, now or ever. */
   async abandon(n: number, reason: string, claim?: Claim): Promise<boolean> {
-    const done = await call(this.#store, "abandon", { claim, event: n, reason });
+    const done = await this.#call("abandon", { claim, event: n, reason });
     if (done) this.counts.failedEvents += 1;
     return done;
   }
 
   async begin(delivery: Delivery): Promise<BeginAnswer> {
     const { perUser, deadlineMs } = this.#config.limits;
-    const answer = await call(this.#store, "begin", { ...this.#attempting(delivery), perUser, deadlineMs });
+    const answer = await this.#call("begin", { ...this.#attempting(delivery), perUser, deadlineMs });
     if (answer.kind !== "go") return this.#counted(delivery.channel, answer);
     this.counts.moved(delivery.channel, { from: answer.from, to: "sending", reason: undefined });
     if (answer.attempt > 1) this.counts.retried += 1;
@@ -87,7 +94,7 @@ export class Journal implements EventSink {
 
   async finish(delivery: Delivery, outcome: Outcome): Promise<Change | Refused> {
     const { deadlineMs } = this.#config.limits;
-    const settled = call(this.#store, "finish", { ...this.#attempting(delivery), outcome, deadlineMs });
+    const settled = this.#call("finish", { ...this.#attempting(delivery), outcome, deadlineMs });
     enter("settle");
     const answer = await settled;
     if (outcome.kind === "interrupted" && answer.kind === "changed") this.counts.interrupted += 1;
@@ -96,7 +103,7 @@ export class Journal implements EventSink {
 
   async turnAway(delivery: Delivery, provider: string, delayMs: number): Promise<Change | Refused> {
     const { deadlineMs } = this.#config.limits;
-    const answer = await call(this.#store, "turnAway", {
+    const answer = await this.#call("turnAway", {
       ...this.#attempting(delivery),
       provider,
       delayMs,
@@ -106,23 +113,31 @@ export class Journal implements EventSink {
   }
 
   async close(delivery: Delivery, to: "dropped" | "dead", reason: string): Promise<Change | Refused> {
-    return this.#counted(
-      delivery.channel,
-      await call(this.#store, "close", { ...this.#attempting(delivery), to, reason }),
-    );
+    return this.#counted(delivery.channel, await this.#call("close", { ...this.#attempting(delivery), to, reason }));
   }
 
   /** The notification's job has been put aside by the store. */
   bury({ notification, round }: Round, reason: string): Promise<boolean> {
-    return call(this.#store, "bury", { run: this.#run, notification, round, reason });
+    return this.#call("bury", { run: this.#run, notification, round, reason });
   }
 
   redrive(filter: DeadFilter, max: number): Promise<number> {
-    return call(this.#store, "redrive", { run: this.#run, filter, max });
+    return this.#call("redrive", { run: this.#run, filter, max });
   }
 
   prune(input: PruneInput): Promise<PruneAnswer> {
-    return call(this.#store, "prune", input);
+    return this.#call("prune", input);
+  }
+
+  async #call<K extends keyof Calls>(name: K, input: Parameters<Calls[K]>[0]): Promise<ReturnType<Calls[K]>> {
+    try {
+      const answer = await call(this.#store, name, input);
+      this.#trouble = undefined;
+      return answer;
+    } catch (error) {
+      this.#trouble = error instanceof Error ? error.message : String(error);
+      throw error;
+    }
   }
 
   #attempting({ claim, notification, round }: Delivery): Attempting {
