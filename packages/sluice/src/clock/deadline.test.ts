@@ -170,4 +170,6 @@ it("refuses what is no duration or signal", () => {
   for (const bad of [-1, Number.NaN]) expect(() => Deadline.after(bad)).toThrow(RangeError);
   expect(() => Deadline.after("5" as unknown as number)).toThrow(TypeError);
   expect(() => Deadline.after(5, { signal: {} as AbortSignal })).toThrow(TypeError);
+  for (const bad of [null, 5, new Date(), AbortSignal.abort()] as unknown as Deadline[])
+    expect(() => Deadline.after(5, { within: bad })).toThrow("within must be a Deadline");
 });

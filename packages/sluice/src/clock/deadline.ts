@@ -35,6 +35,12 @@ export const Deadline: {
   after: (ms, options = {}) => new TimedDeadline(ms, options),
 };
 
+/** Not `instanceof`, since it may come from another copy of the package; and `signal` isn't read, which would arm it. */
+export function checkDeadline(name: string, value: Deadline): Deadline {
+  if (typeof value?.leftMs === "number" && "signal" in value) return value;
+  throw new TypeError(`${name} must be a Deadline, got ${value === null ? "null" : typeof value}`);
+}
+
 class TimedDeadline implements Deadline, TimerTask {
   // I1  from the first use of `signal` to its abort or `close` there are a timer and a watcher on each parent; else none
   readonly #clock: Clock;
@@ -48,6 +54,7 @@ class TimedDeadline implements Deadline, TimerTask {
 
   constructor(ms: number, options: DeadlineOptions) {
     checkSignal(options.signal);
+    if (options.within !== undefined) checkDeadline("within", options.within);
     this.#clock = options.clock ?? systemClock;
     this.#parents = options;
     this.#timeoutMs = Math.min(checkMs("ms", ms), options.within?.leftMs ?? Infinity);

@@ -13,7 +13,7 @@ import { whenSettled } from "../internal/when-settled.ts";
 import type { Policy, Task, WaitOptions } from "../policy.ts";
 
 export interface LimiterOptions {
-  /** Calls accepted beyond those that run; 0 accepts only what can run at once. @default Infinity */
+  /** Calls accepted beyond those that run. An integer >= 0; 0 accepts only what can run at once. @default Infinity */
   readonly capacity?: number | undefined;
   /**
    * What a call gets when even the line is full: `QueueFullError`, or it waits to be accepted, which bounds nothing but
@@ -63,6 +63,7 @@ export class Limiter implements Policy {
   #rejected = 0;
   #closed = false;
 
+  /** At most `concurrency` calls at a time: an integer >= 1, or `Infinity`. */
   constructor(concurrency: number, options: LimiterOptions = {}) {
     this.concurrency = checkInteger("concurrency", concurrency, { min: 1, infinity: true });
     this.capacity = checkInteger("capacity", options.capacity ?? Infinity, { min: 0, infinity: true });

@@ -138,4 +138,8 @@ it("refuses what is no limit, cost or instant", () => {
     () => gcraReserve(0, Infinity, good),
   ])
     expect(bad).toThrow(RangeError);
+  for (const none of [undefined, null, "0"] as unknown as number[]) {
+    expect(() => gcra(none, 0, good)).toThrow("tat must be a number"); // a row that isn't there must not be let in
+    expect(() => gcra(0, 0, { ...good, intervalMs: none })).toThrow(TypeError);
+  }
 });

@@ -50,10 +50,12 @@ export function gcraReserve(tat: number, now: number, limit: GcraLimit, cost = 1
 
 /** The instant at which a bucket that is full at `tat` holds `cost` tokens. */
 function turn(tat: number, now: number, { intervalMs, burst }: GcraLimit, cost: number): number {
+  if (typeof intervalMs !== "number") throw new TypeError(`intervalMs must be a number, got ${typeof intervalMs}`);
   if (!(intervalMs > 0 && intervalMs < Infinity))
     throw new RangeError(`intervalMs must be finite and > 0, got ${intervalMs}`);
   checkInteger("burst", burst, { min: 1 });
   checkInteger("cost", cost, { min: 1 });
+  if (typeof tat !== "number") throw new TypeError(`tat must be a number, got ${typeof tat}`);
   if (Number.isNaN(tat)) throw new RangeError("tat must be an instant or -Infinity, got NaN");
   if (!Number.isFinite(now)) throw new RangeError(`now must be an instant, got ${now}`);
   return tat - (burst - cost) * intervalMs;

@@ -18,16 +18,16 @@ export interface RateLimiterOptions {
   /**
    * Tokens in a full bucket: what a key that was quiet may start at once. Any span shorter than `perMs` holds at most
    * `count + burst - 1` starts: with 1 the starts are evenly spaced and no span holds more than `count`; with `count`
-   * all of them may come at once, and the refill can bring one span to `2 * count - 1`. With 1, time that a late timer
+   * all of them may come at once, and the refill can bring one span to `2 * count - 1`. An integer >= 1. With 1, time that a late timer
    * or a busy event loop takes is lost; from 2 on it is made up for. @default 1
    */
   readonly burst?: number | undefined;
-  /** Callers allowed to wait for each key; the next one gets `RateLimitedError`. @default Infinity */
+  /** Callers allowed to wait for each key; the next one gets `RateLimitedError`. An integer >= 0. @default Infinity */
   readonly maxWaiting?: number | undefined;
   /**
    * Keys remembered. Those whose bucket is full again are forgotten as others are used, by no timer. If none of those
    * looked at is, the fullest goes and has a full bucket when it returns (`stats().evicted` counts these); keys that
-   * somebody waits for stay, beyond the bound if need be. @default 100_000
+   * somebody waits for stay, beyond the bound if need be. An integer >= 1, or `Infinity`. @default 100_000
    */
   readonly maxKeys?: number | undefined;
   /** Makes it visible to `sluice/observe`. */

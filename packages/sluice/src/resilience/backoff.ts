@@ -4,7 +4,7 @@
  * Clients that failed together return together, and doubling only moves their waves apart; a wait drawn from the whole
  * range below the ceiling dissolves them.
  */
-import { checkInteger, checkMs } from "../internal/check.ts";
+import { checkInteger, checkMs, checkNumber } from "../internal/check.ts";
 import { type Random, systemRandom } from "../internal/random.ts";
 
 export interface BackoffOptions {
@@ -32,6 +32,6 @@ export function checkBackoff(options: BackoffOptions): { baseMs: number; maxMs: 
   const { baseMs = 100, maxMs = 10_000, factor = 2 } = options;
   checkMs("baseMs", baseMs, { min: 0 });
   checkMs("maxMs", maxMs);
-  if (!(factor >= 1 && factor < Infinity)) throw new RangeError(`factor must be finite and >= 1, got ${factor}`);
+  checkNumber("factor", factor, { min: 1 });
   return { baseMs, maxMs, factor };
 }

@@ -27,13 +27,13 @@ export interface CircuitChange {
 export interface CircuitBreakerOptions {
   /** Failures in a row that open it. An integer >= 1. @default 5 */
   readonly failures?: number | undefined;
-  /** How long it stays open. @default 30_000 */
+  /** How long it stays open. At least 1, and finite. @default 30_000 */
   readonly cooldownMs?: number | undefined;
   /** Calls under way at a time while half-open. An integer >= 1. @default 1 */
   readonly maxTrials?: number | undefined;
   /**
    * A trial that takes longer counts no more against `maxTrials`, so that one that hangs can't keep it half-open for
-   * ever; its outcome counts when it comes. @default cooldownMs
+   * ever; its outcome counts when it comes. At least 1, and finite. @default cooldownMs
    */
   readonly maxTrialMs?: number | undefined;
   /**

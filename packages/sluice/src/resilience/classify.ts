@@ -11,15 +11,24 @@ export type CircuitOutcome = PromiseSettledResult<unknown>;
 export type CircuitVerdict = "success" | "failure" | "ignore";
 
 const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
-const TRANSIENT_CODES: ReadonlySet<unknown> = new Set(["ECONNRESET", "ETIMEDOUT", "EAI_AGAIN", "ECONNREFUSED"]);
+const TRANSIENT_CODES: ReadonlySet<unknown> = new Set([
+  "ECONNRESET",
+  "ETIMEDOUT",
+  "EAI_AGAIN",
+  "ECONNREFUSED",
+  // As Node's `fetch` has them in its causes (https://github.com/nodejs/undici/blob/main/docs/docs/api/Errors.md).
+  "UND_ERR_CONNECT_TIMEOUT",
+  "UND_ERR_HEADERS_TIMEOUT",
+  "UND_ERR_SOCKET",
+]);
 
 /** What sluice turned away itself: the dependency was not asked. */
 const REFUSALS: ReadonlySet<unknown> = new Set(["CIRCUIT_OPEN", "QUEUE_FULL", "RATE_LIMITED", "CLOSED", "DEADLINE"]);
 
 /**
- * "retry" for what may pass by itself: HTTP 429, 502, 503 and 504, a connection that was reset, refused or timed out, a
- * name server that didn't answer, a `TimeoutError`. "stop" for the rest: an abort, what a breaker or limit of ours
- * refused, every other status, and every error that says none of this.
+ * "retry" for what may pass by itself: HTTP 429, 502, 503 and 504, a connection that was reset, refused or timed
+ * out, also as Node's `fetch` tells of it, a name server that didn't answer, a `TimeoutError`. "stop" for the rest: an
+ * abort, what a breaker or limit of ours refused, every other status, and every error that says none of this.
  */
 export function classifyError(error: unknown): RetryVerdict {
   for (const { name, code, status } of chain(error)) {

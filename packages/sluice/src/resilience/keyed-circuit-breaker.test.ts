@@ -106,6 +106,20 @@ it("hears nothing of a breaker that it has forgotten, though it has made another
   expect(keyed.for("a")).toBe(second);
 });
 
+it("makes each breaker by the options it was made with, whatever becomes of the object", async () => {
+  const options = { failures: 1 };
+  const keyed = new KeyedCircuitBreaker(options);
+  options.failures = 0;
+  await trip(keyed, "mail");
+  expect(keyed.for("mail").state).toBe("open");
+});
+
+it("remembers every key if maxKeys is Infinity", () => {
+  const { keyed } = make({ maxKeys: Infinity });
+  for (let key = 0; key < 20_000; key += 1) keyed.for(`${key}`);
+  expect(keyed.stats()).toMatchObject({ keys: 20_000, evicted: 0 });
+});
+
 it("refuses bad options when it is made, and rejects for what is no key", async () => {
   for (const bad of [{ maxKeys: 0 }, { failures: 0 }, { cooldownMs: -1 }])
     expect(() => new KeyedCircuitBreaker(bad)).toThrow(RangeError);

@@ -11,7 +11,7 @@ export interface KeyedCircuitBreakerOptions extends Omit<CircuitBreakerOptions, 
   /**
    * Keys remembered. When there is no room, the closed breaker goes that has not been used for longest, one without
    * calls under way before any other. Open ones stay unless all are open: then the one goes that opened first.
-   * @default 10_000
+   * An integer >= 1, or `Infinity`. @default 10_000
    */
   readonly maxKeys?: number | undefined;
   /** As a breaker's own. */
@@ -41,8 +41,8 @@ export class KeyedCircuitBreaker {
   #evicted = 0;
 
   constructor(options: KeyedCircuitBreakerOptions = {}) {
-    this.#maxKeys = checkInteger("maxKeys", options.maxKeys ?? 10_000, { min: 1 });
-    this.#options = options;
+    this.#maxKeys = checkInteger("maxKeys", options.maxKeys ?? 10_000, { min: 1, infinity: true });
+    this.#options = { ...options }; // later breakers are made by what was checked now
     this.#make(""); // refuses bad options now, not at the first call
     this.name = options.name;
     register("keyed-circuit-breaker", this.name, this);

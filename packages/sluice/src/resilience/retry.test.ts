@@ -408,7 +408,14 @@ it("refuses bad options", () => {
     expect(() => retry(bad)).toThrow(RangeError);
   for (const bad of [{ factor: 0.5 }, { factor: Infinity }, { deadline: -1 }])
     expect(() => retry(bad)).toThrow(RangeError);
-  expect(() => retry({ retries: "3" as unknown as number })).toThrow(TypeError);
+  for (const bad of [
+    { retries: "3" },
+    { factor: "2" },
+    { deadline: "9" },
+    { deadline: null },
+    { deadline: new Date() },
+  ])
+    expect(() => retry(bad as unknown as RetryOptions)).toThrow(TypeError);
 });
 
 it("does what the rules say under any plan of outcomes, aborts and deadlines", () => {

@@ -4,7 +4,7 @@
  * nearest the call, since layers multiply; put permits and limiters inside, or a slot is held through each wait.
  */
 import type { Clock } from "../clock/clock.ts";
-import { Deadline } from "../clock/deadline.ts";
+import { checkDeadline, Deadline } from "../clock/deadline.ts";
 import { sleep } from "../clock/sleep.ts";
 import { systemClock } from "../clock/system.ts";
 import { DeadlineError } from "../errors.ts";
@@ -18,7 +18,7 @@ import { type BackoffOptions, backoffMs, checkBackoff } from "./backoff.ts";
 import { classifyError, type RetryVerdict } from "./classify.ts";
 
 export interface RetryOptions extends BackoffOptions {
-  /** Attempts after the first. May be `Infinity`, for a `deadline` to end. @default 3 */
+  /** Attempts after the first. An integer >= 0, or `Infinity` for a `deadline` to end. @default 3 */
   readonly retries?: number | undefined;
   /**
    * For all attempts and waits together: a limit in milliseconds for each run, or one `Deadline` for all. When it comes,
@@ -79,7 +79,7 @@ export class Retry implements Policy {
     this.#rules = {
       retries: checkInteger("retries", retries, { min: 0, infinity: true }),
       backoff: checkBackoff(options),
-      deadline: typeof deadline === "object" ? deadline : checkMs("deadline", deadline),
+      deadline: typeof deadline === "object" ? checkDeadline("deadline", deadline) : checkMs("deadline", deadline),
       classify: options.classify ?? classifyError,
       random: options.random ?? systemRandom,
       clock: options.clock ?? systemClock,
