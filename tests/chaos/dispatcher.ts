@@ -74,9 +74,11 @@ await last.stop();
 await last.ended;
 await inbox.stop();
 
-const { neverReceived, ...verdict } = judge(file, receipts, feed.accepted);
-const passed = neverReceived === 0 && isClean(verdict);
-console.error(`${passed ? "nothing" : "SOMETHING"} was lost; delivered and never received: ${neverReceived}`);
+const { neverReceived, unrecordedSends, openAttempts, ...verdict } = judge(file, receipts, feed.accepted);
+const passed = neverReceived + unrecordedSends + openAttempts === 0 && isClean(verdict);
+console.error(`delivered and never received: ${neverReceived}`);
+console.error(`sent without an intent: ${unrecordedSends}; attempts without an outcome: ${openAttempts}`);
+console.error(passed ? "nothing was lost, and nothing settled twice" : "THE BOOKS DON'T AGREE");
 if (values.keep) console.error(`the files are in ${folder}`);
 else rmSync(folder, { recursive: true });
 console.log(
@@ -90,7 +92,7 @@ function isClean({
   lost,
   duplicatesWithOtherId,
   doubleSettles,
-}: Omit<Verdict, "neverReceived">): boolean {
+}: Pick<Verdict, "accepted" | "final" | "lost" | "duplicatesWithOtherId" | "doubleSettles">): boolean {
   return accepted > 0 && final === accepted && lost === 0 && duplicatesWithOtherId === 0 && doubleSettles === 0;
 }
 

@@ -3,6 +3,8 @@
 import { Buffer } from "node:buffer";
 
 export const GROUPS = 24;
+/** Every event reaches one user, over each of these. */
+export const CHANNELS = ["email", "webhook"] as const;
 export const LEASE_MS = 2_000;
 
 export function drillConfig(smtpUrl: string, webhookBase: string): object {
@@ -17,7 +19,7 @@ export function drillConfig(smtpUrl: string, webhookBase: string): object {
       name: `group-${group}`,
       when: { type: ["drill.tick"], data: { group: [`${group}`] } },
       to: { users: [userOf(group)] },
-      channels: ["email", "webhook"],
+      channels: CHANNELS,
       template: "tick",
       overLimit: group % 8 === 0 ? "drop" : "defer",
     })),
