@@ -2,9 +2,10 @@
  * The driver seam: what a store must do so that jobs run at least once and no two attempts are both settled. Small and
  * unstable: a driver is tied to the minor version. Every driver passes the suite in `conformance/`.
  *
- * All operations take and give whole batches, and settle when what they did is durable. An operation that rejects has
- * changed nothing; what is wrong with its input, `validate.ts` says for all drivers alike. Time is the store's own, in
- * whole milliseconds; delays are rounded up.
+ * All operations take and give whole batches, and settle when what they did is durable. None may hang for good: a driver
+ * that asks over a network must give up and reject, since nobody asks again before it has answered. An operation that
+ * rejects has changed nothing; what is wrong with its input, `validate.ts` says for all drivers alike. Time is the
+ * store's own, in whole milliseconds; delays are rounded up.
  *
  * The rules that every driver keeps:
  *

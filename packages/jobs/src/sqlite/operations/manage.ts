@@ -61,9 +61,10 @@ export function preparePrune(db: DatabaseSync, keepMs: KeepMs): (max: number, no
     db,
     "SELECT id FROM sluice_jobs WHERE state IN (2, 3) AND ended_at <= ? LIMIT ?",
   );
+  const isDeadKept = keepMs[DEAD] === Infinity; // then the walk past all of them is spared
   return (max, now) => {
     const ended = passed(now - keepMs[SUCCEEDED], max);
-    if (ended.length < max) ended.push(...failed(now - keepMs[DEAD], max - ended.length));
+    if (ended.length < max && !isDeadKept) ended.push(...failed(now - keepMs[DEAD], max - ended.length));
     for (const { id } of ended) remove(id);
     return ended.length;
   };
