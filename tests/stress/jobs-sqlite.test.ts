@@ -32,6 +32,19 @@ it.each([1, 40, 333])("has every acknowledged job after a kill -9 at the %d. ack
   expect(checked(path)).toBe("ok");
 });
 
+it(
+  "is made by three processes that open it at once, and has what each of them acknowledged before its kill -9",
+  LIMIT,
+  async () => {
+    const path = temporaryFile();
+    const acknowledged = (await Promise.all([1, 20, 60].map((count) => killed(path, "add", count)))).flat();
+    const kept = new Set((await all(path)).map(({ id }) => id));
+    expect(acknowledged.filter((id) => !kept.has(id))).toEqual([]);
+    expect(new Set(acknowledged).size).toBe(acknowledged.length);
+    expect(checked(path)).toBe("ok");
+  },
+);
+
 it("has every acknowledged completion after a kill -9, and of the others nothing half done", LIMIT, async () => {
   const path = temporaryFile();
   const store = await SqliteStore.open({ path, durability: "normal" });
