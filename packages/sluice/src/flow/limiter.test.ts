@@ -101,7 +101,7 @@ it("ends all with the reason of abort, but keeps the slots until what runs has e
   expect([ran, limit.running]).toEqual([false, 0]);
 });
 
-it.each(["the caller", "the limiter"])(
+it.each(["the caller", "the limiter", "nobody but the limiter, without a signal,"])(
   "does not call fn when %s aborts between the grant and the call",
   async (who) => {
     const limit = new Limiter(1);
@@ -109,7 +109,8 @@ it.each(["the caller", "the limiter"])(
     const first = Promise.withResolvers<void>();
     let ran = false;
     const held = limit.run(() => first.promise);
-    const next = limit.run(() => void (ran = true), { signal: call.signal });
+    const signal = who.startsWith("nobody") ? undefined : call.signal;
+    const next = limit.run(() => void (ran = true), { signal });
     first.resolve();
     while (limit.waiting > 0) await Promise.resolve(); // up to the grant
     if (who === "the caller") call.abort("now");
