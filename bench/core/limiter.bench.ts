@@ -22,6 +22,17 @@ await compare("limiter", 100_000, {
   },
 });
 
+const [ours, theirs] = [limiter(CONCURRENCY), pLimit(CONCURRENCY)];
+
+await compare("limiter-free-slot", 100_000, {
+  async sluice(ops) {
+    for (let i = 0; i < ops; i += 1) await ours(task);
+  },
+  async "p-limit"(ops) {
+    for (let i = 0; i < ops; i += 1) await theirs(task);
+  },
+});
+
 await weigh("limiter-waiter", 100_000, {
   sluice(count) {
     const own = new Limiter(CONCURRENCY);
