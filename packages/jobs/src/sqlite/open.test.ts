@@ -19,6 +19,12 @@ it("makes a file that has what schema.sql says, and nothing else", () => {
   expect(dump).toBe(readFileSync(join(import.meta.dirname, "schema.sql"), "utf8"));
 });
 
+it("keeps in memory what an operation may have to undo", () => {
+  const db = openDatabase({ ...OPTIONS, path: temporaryFile() }, undefined);
+  expect(db.prepare("PRAGMA temp_store").get()).toEqual({ temp_store: 2 });
+  db.close();
+});
+
 it("leaves a file alone that is up to date", () => {
   const path = temporaryFile();
   openDatabase({ ...OPTIONS, path }, undefined).close();
