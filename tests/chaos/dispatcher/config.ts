@@ -50,5 +50,5 @@ function userOf(group: number): string {
 }
 
 function secretOf(group: number): string {
-  return `whsec_${Buffer.from(`drill-secret-of-group-${group}`.padEnd(32, ".")).toString("base64").toString()}`;
+  return `whsec_${Buffer.from(`drill-secret-of-group-${group}`.padEnd(32, ".")).toString("base64")}`;
 }

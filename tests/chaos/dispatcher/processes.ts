@@ -14,11 +14,12 @@ export interface Aim {
 const SOURCE = "--conditions=@sluice/source";
 const DISPATCHER = "apps/dispatcher/src/main.ts";
 const INBOX = "apps/dispatcher/src/inbox/main.ts";
-const START_LIMIT_MS = 20_000;
+const START_LIMIT_MS = 60_000;
 
 export async function startInbox(receipts: string, misbehave: string, seed: number): Promise<Inbox> {
   const args = [SOURCE, INBOX, "--receipts", receipts, "--misbehave", misbehave, "--seed", `${seed}`];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  endWithDrill(child);
   const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
   const { smtpUrl, webhookBase } = JSON.parse(line) as Inbox;
   return { smtpUrl, webhookBase, stop: () => end(child) };
@@ -44,11 +45,14 @@ export async function startDispatcher(
     stdio: ["ignore", "ignore", "pipe"],
     env: { ...process.env, KILL_AT: JSON.stringify(aim) },
   });
+  endWithDrill(child);
   let log = "";
   child.stderr.on("data", (chunk: Buffer) => (log = (log + chunk.toString()).slice(-4_000)));
-  const ended = once(child, "exit").then(([code, signal]) => {
+  const watch = async (): Promise<void> => {
+    const [code, signal] = await once(child, "exit");
     if (signal !== "SIGKILL" && code !== 0) throw new Error(`the dispatcher ended with ${signal ?? code}: ${log}`);
-  });
+  };
+  const ended = watch();
   ended.catch(() => {}); // told to whoever awaits it
   const dispatcher = { ended, stop: () => end(child), kill: () => void child.kill("SIGKILL") };
   const until = performance.now() + START_LIMIT_MS;
@@ -82,6 +86,13 @@ async function answers(port: number): Promise<boolean> {
   } catch {
     return false;
   }
+}
+
+/** Also where the drill fails: nothing of it goes on without it. */
+function endWithDrill(child: ChildProcess): void {
+  const kill = (): void => void child.kill("SIGKILL");
+  process.once("exit", kill);
+  child.once("exit", () => process.off("exit", kill));
 }
 
 async function end(child: ChildProcess): Promise<void> {

@@ -10,7 +10,8 @@ export const SETTLED_STATUSES: readonly Settled[] = ["delivered", "deferred", "d
 const MAX_REASONS = 50;
 
 export class RunCounts {
-  // I1  each notification that this run has moved counts once, where it rests now, and not at all while it doesn't
+  // I1  each notification that this run has moved counts once, where it rests now, and not at all while it doesn't; one that
+  //     another process has redriven meanwhile counts once more
   events = 0;
   duplicates = 0;
   /** Attempts after a notification's first. */

@@ -6,6 +6,9 @@ import { call } from "./store.ts";
 const stage = new StoreStage();
 const { accept, claim, expand, begin, finish, history, kinds, die, redrive, clock } = stage;
 
+const prune = (ageMs: number, after: number, max = 10) =>
+  call(stage.store, "prune", { before: stage.start + ageMs, after, max });
+
 beforeAll(() => stage.open());
 beforeEach(() => stage.clear());
 afterAll(() => stage.close());
@@ -59,8 +62,7 @@ it("prunes old events whose notifications have all been delivered or dropped, an
   await clock.advance(10_000);
   await expand([], "young");
   await accept(["waiting"]);
-  const prune = (after: number, max = 10) => call(stage.store, "prune", { before: stage.start + 10_000, after, max });
-  expect(await prune(0)).toEqual({ last: 3, more: false });
+  expect(await prune(10_000, 0)).toEqual({ last: 3, more: false });
   expect(stage.reader.history("n1")).toBeUndefined();
   expect(["n2", "n3"].map((id) => history(id).status)).toEqual(["dead", "queued"]);
   expect(await accept(["old", "open", "waiting", "young"])).toEqual([true, false, false, false]);
@@ -69,10 +71,9 @@ it("prunes old events whose notifications have all been delivered or dropped, an
 it("looks at as many old events as it is told, and goes on from there", async () => {
   for (const id of ["a", "b", "c"]) await expand([], id);
   await clock.advance(1);
-  const prune = (after: number) => call(stage.store, "prune", { before: stage.start + 1, after, max: 2 });
-  expect(await prune(0)).toEqual({ last: 2, more: true });
-  expect(await prune(2)).toEqual({ last: 3, more: false });
-  expect(await prune(3)).toEqual({ last: 3, more: false });
+  expect(await prune(1, 0, 2)).toEqual({ last: 2, more: true });
+  expect(await prune(1, 2, 2)).toEqual({ last: 3, more: false });
+  expect(await prune(1, 3, 2)).toEqual({ last: 3, more: false });
   expect(await accept(["a", "b", "c"])).toEqual([true, true, true]);
 });
 
