@@ -86,10 +86,10 @@ it("reports a server that ends before it says where it is, or by itself", async 
   const [early] = await verdicts(["sh serve", "echo no port"]);
   expect(early).toContain("ended before it printed an address:\nno port");
   const [own] = await verdicts(
-    ["sh serve", 'echo $$ > "$SLUICE_DATA/pid"; echo http://127.0.0.1:1'],
+    ["sh serve", 'echo $$ > "$SLUICE_DATA/pid"; echo listening on http://127.0.0.1:1'],
     ["sh run", 'while kill -0 "$(cat "$SLUICE_DATA/pid")" 2> /dev/null; do :; done'],
   );
-  expect(own).toBe("ended by itself:\nhttp://127.0.0.1:1\n");
+  expect(own).toBe("ended by itself:\nlistening on http://127.0.0.1:1\n");
 });
 
 it("compares a quote with the region that it names", async () => {

@@ -1,6 +1,6 @@
 // Proves the fenced blocks of the documents. The word after the language says how:
 //   sh run        bash runs it from the repository; it must end with 0 within LIMIT_MS
-//   sh serve      bash runs it beside the blocks that follow; it must print an address, and end with 0 on SIGTERM
+//   sh serve      bash runs it beside the blocks that follow; it must print `listening on http://…`, and end with 0 on SIGTERM
 //   text shown    lines that the block before has printed, in this order; … stands for anything
 //   ts quote=FILE#NAME   is what stands between `// #region NAME` and `// #endregion` in FILE
 //   ts            is type-checked as a module of its own
@@ -29,7 +29,7 @@ interface Running {
 }
 
 const LIMIT_MS = 5 * 60_000;
-const ADDRESS = /http:\/\/[^\s/]+/;
+const ADDRESS = /listening on http:\/\/[^\s/]+/;
 const MARKS: Readonly<Record<string, RegExp>> = {
   sh: /^(run|serve|)$/,
   text: /^(shown|)$/,

@@ -5,7 +5,7 @@ import { Buffer } from "node:buffer";
 export const GROUPS = 24;
 /** Every event reaches one user, over each of these. */
 export const CHANNELS = ["email", "webhook"] as const;
-export const LEASE_MS = 2_000;
+const LEASE_MS = 2_000;
 
 export function drillConfig(smtpUrl: string, webhookBase: string): object {
   const groups = Array.from({ length: GROUPS }, (_, group) => group);
