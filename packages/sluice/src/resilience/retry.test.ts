@@ -211,6 +211,18 @@ it("J44: stops between attempts at the caller's abort, and starts no other", asy
   expect(policy.stats()).toMatchObject({ attempts: 1, running: 0 });
 });
 
+it("J44: starts no attempt if the abort comes in the turn in which the wait ends", async () => {
+  const clock = new VirtualClock();
+  const call = new AbortController();
+  const policy = retry({ random: () => 1, clock });
+  const run = policy.run(() => unavailable(), { signal: call.signal });
+  clock.setTimer(100, { onTimer: () => call.abort("late") }); // after the timer of the wait
+  const ended = expect(run).rejects.toBe("late");
+  await clock.advance(100);
+  await ended;
+  expect(policy.stats()).toMatchObject({ running: 0, waiting: 0, attempts: 1, retries: 0 });
+});
+
 it("J44: reports the abort and not the error of the attempt that it ended", async () => {
   const clock = new VirtualClock();
   const call = new AbortController();
