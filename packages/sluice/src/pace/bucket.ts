@@ -77,7 +77,7 @@ export class Bucket {
 
 /** Those who wait for one bucket. */
 export class Line implements TimerTask {
-  readonly waits: WaitList<void, number> = new WaitList<void, number>((cost) => this.#onLeave(cost));
+  readonly waits: WaitList<void, number> = new WaitList<void, number>({ onLeave: (cost) => this.#onLeave(cost) });
   /** Tokens that all of them together wait for. */
   queued = 0;
   readonly #bucket: Bucket;
@@ -91,13 +91,16 @@ export class Line implements TimerTask {
     const { clock, counts } = this.#bucket.rules;
     const { size } = this.waits;
     if (size === 0) this.#arm(this.#bucket.retryAfterMs(cost)); // foreign code first: it may throw
-    const granted = this.waits.wait(options, clock, cost);
-    if (this.waits.size > size) {
+    try {
+      const granted = this.waits.wait(options, clock, cost);
       this.queued += cost;
       this.#bucket.line = this;
       counts.lines.add(this);
-    } else if (size === 0) this.#timer?.cancel(); // its signal or timer failed, and the promise says so
-    return granted;
+      return granted;
+    } catch (error) {
+      if (size === 0) this.#timer?.cancel(); // its signal or timer failed
+      throw error;
+    }
   }
 
   onTimer(): void {
