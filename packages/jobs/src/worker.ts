@@ -78,7 +78,7 @@ export class Worker<P extends Json = Json> implements AsyncDisposable {
     });
     this.#leases = new LeaseKeeper({ ...this.#options, store, onError: (error) => this.#tell(error, "heartbeat") });
     this.#guard = new TurnGuard(this.#options.clock);
-    register("worker", options.name, this);
+    register("worker", { name: options.name }, this);
   }
 
   stats(): WorkerStats {

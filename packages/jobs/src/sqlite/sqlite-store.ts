@@ -111,7 +111,7 @@ export class SqliteStore implements Store {
     this.#maxPayloadBytes = setup.maxPayloadBytes;
     this.#closing = setup.closing;
     this.#outbox = new Outbox(link, clock, this.#listeners);
-    register("job-store", name, this.#outbox);
+    register("job-store", { name }, this.#outbox);
   }
 
   async now(): Promise<number> {

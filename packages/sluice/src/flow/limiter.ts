@@ -7,12 +7,12 @@ import { systemClock } from "../clock/system.ts";
 import { ClosedError, QueueFullError } from "../errors.ts";
 import { checkInteger, checkOneOf, checkWait } from "../internal/check.ts";
 import { EitherSignal } from "../internal/either-signal.ts";
-import { register } from "../internal/names.ts";
+import { type NameOptions, register } from "../internal/names.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { Policy, Task, WaitOptions } from "../policy.ts";
 
-export interface LimiterOptions {
+export interface LimiterOptions extends NameOptions {
   /** Calls accepted beyond those that run. An integer >= 0; 0 accepts only what can run at once. @default Infinity */
   readonly capacity?: number | undefined;
   /**
@@ -20,8 +20,6 @@ export interface LimiterOptions {
    * holds back a caller who awaits each call. @default "reject"
    */
   readonly whenFull?: "reject" | "wait" | undefined;
-  /** Makes it visible to `sluice/observe`. */
-  readonly name?: string | undefined;
   /** Runs `timeoutMs` and tells ages. @default systemClock */
   readonly clock?: Clock | undefined;
 }
@@ -70,7 +68,7 @@ export class Limiter implements Policy {
     this.#whenFull = checkOneOf("whenFull", options.whenFull ?? "reject", ["reject", "wait"]);
     this.#clock = options.clock ?? systemClock;
     this.name = options.name;
-    register("limiter", this.name, this);
+    register("limiter", options, this);
   }
 
   get running(): number {

@@ -6,16 +6,14 @@ import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { ClosedError, QueueFullError, TimeoutError } from "../errors.ts";
 import { checkInteger, checkMs, checkOneOf, checkWait } from "../internal/check.ts";
-import { register } from "../internal/names.ts";
+import { type NameOptions, register } from "../internal/names.ts";
 import { Ring } from "../internal/ring.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import type { WaitOptions } from "../policy.ts";
 
-export interface QueueOptions {
+export interface QueueOptions extends NameOptions {
   /** What `put` does when there is no room: waits for it, or rejects with `QueueFullError`. @default "wait" */
   readonly whenFull?: "wait" | "reject" | undefined;
-  /** Makes it visible to `sluice/observe`. */
-  readonly name?: string | undefined;
   /** Runs `timeoutMs` and `maxWaitMs`, and tells ages. @default systemClock */
   readonly clock?: Clock | undefined;
 }
@@ -72,7 +70,7 @@ export class Queue<T> implements AsyncIterable<T> {
     this.#whenFull = checkOneOf("whenFull", options.whenFull ?? "wait", ["wait", "reject"]);
     this.#clock = options.clock ?? systemClock;
     this.name = options.name;
-    register("queue", this.name, this);
+    register("queue", options, this);
   }
 
   /** Items that are in; those of waiting producers are not. */

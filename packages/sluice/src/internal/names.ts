@@ -8,11 +8,19 @@ export interface Observed {
   stats(): Stats;
 }
 
+export interface NameOptions {
+  /** Makes it visible to `sluice/observe`. */
+  readonly name?: string | undefined;
+  /** What it protects, in a word of the user's: the limits on one dependency are summed. Needs a `name`. */
+  readonly dependency?: string | undefined;
+}
+
 export interface NamedEntry {
   /** `semaphore`, `queue`, `limiter`, … */
   readonly kind: string;
   /** As the user gave it: nothing keeps two things from having the same. */
   readonly name: string;
+  readonly dependency: string | undefined;
   readonly target: WeakRef<Observed>;
 }
 
@@ -21,10 +29,12 @@ const entries = new Set<NamedEntry>();
 const gone = new FinalizationRegistry<NamedEntry>((entry) => void entries.delete(entry));
 
 /** For the end of a constructor: what throws on the way must not be found. */
-export function register(kind: string, name: string | undefined, target: Observed): void {
-  if (name === undefined) return;
+export function register(kind: string, { name, dependency }: NameOptions, target: Observed): void {
+  if (name === undefined && dependency === undefined) return;
   if (typeof name !== "string") throw new TypeError(`name must be a string, got ${typeof name}`);
-  const entry: NamedEntry = { kind, name, target: new WeakRef(target) };
+  if (dependency !== undefined && typeof dependency !== "string")
+    throw new TypeError(`dependency must be a string, got ${typeof dependency}`);
+  const entry: NamedEntry = { kind, name, dependency, target: new WeakRef(target) };
   entries.add(entry);
   gone.register(target, entry);
 }

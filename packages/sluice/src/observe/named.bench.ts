@@ -14,7 +14,7 @@ class Plain {
 class Nameable extends Plain {
   constructor(name?: string) {
     super();
-    register("nameable", name, this);
+    register("nameable", { name }, this);
   }
 }
 

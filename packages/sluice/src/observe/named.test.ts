@@ -13,7 +13,7 @@ class Thing implements Observed {
 
   constructor(name: string | undefined, stats: () => Stats = () => ({})) {
     this.#stats = stats;
-    register("thing", name, this);
+    register("thing", { name }, this);
   }
 
   stats(): Stats {

@@ -6,11 +6,11 @@ import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { TimeoutError } from "../errors.ts";
 import { checkInteger, checkMs, checkWait } from "../internal/check.ts";
-import { register } from "../internal/names.ts";
+import { type NameOptions, register } from "../internal/names.ts";
 import type { Policy, Task, WaitOptions } from "../policy.ts";
 import { Bucket, type BucketRules, type Counts } from "./bucket.ts";
 
-export interface RateLimiterOptions {
+export interface RateLimiterOptions extends NameOptions {
   /** Tokens that come back per `perMs`, evenly spread. An integer >= 1. */
   readonly count: number;
   /** At least 1. */
@@ -30,8 +30,6 @@ export interface RateLimiterOptions {
    * somebody waits for stay, beyond the bound if need be. An integer >= 1, or `Infinity`. @default 100_000
    */
   readonly maxKeys?: number | undefined;
-  /** Makes it visible to `sluice/observe`. */
-  readonly name?: string | undefined;
   /** @default systemClock */
   readonly clock?: Clock | undefined;
 }
@@ -87,7 +85,7 @@ export class RateLimiter implements Policy {
     this.#maxKeys = checkInteger("maxKeys", options.maxKeys ?? 100_000, { min: 1, infinity: true });
     this.#shared = new Bucket("", this.#rules);
     this.name = options.name;
-    register("rate-limiter", this.name, this);
+    register("rate-limiter", options, this);
   }
 
   /** How long until `cost` tokens will be there, if all that wait stay; 0 if `tryTake` would succeed. */

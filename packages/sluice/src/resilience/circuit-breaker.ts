@@ -12,7 +12,7 @@ import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { CircuitOpenError } from "../errors.ts";
 import { checkInteger, checkMs, checkWait } from "../internal/check.ts";
-import { register } from "../internal/names.ts";
+import { type NameOptions, register } from "../internal/names.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { Policy, Task, WaitOptions } from "../policy.ts";
 import { classifyOutcome, type CircuitOutcome, type CircuitVerdict } from "./classify.ts";
@@ -24,7 +24,7 @@ export interface CircuitChange {
   readonly to: CircuitState;
 }
 
-export interface CircuitBreakerOptions {
+export interface CircuitBreakerOptions extends NameOptions {
   /** Failures in a row that open it. An integer >= 1. @default 5 */
   readonly failures?: number | undefined;
   /** How long it stays open. At least 1, and finite. @default 30_000 */
@@ -47,8 +47,6 @@ export interface CircuitBreakerOptions {
    * rejection, and changes nothing else.
    */
   readonly onStateChange?: ((change: CircuitChange) => void) | undefined;
-  /** Makes it visible to `sluice/observe`. */
-  readonly name?: string | undefined;
   /** @default systemClock */
   readonly clock?: Clock | undefined;
 }
@@ -98,7 +96,7 @@ export class CircuitBreaker implements Policy {
     this.#onStateChange = options.onStateChange;
     this.#clock = options.clock ?? systemClock;
     this.name = options.name;
-    register("circuit-breaker", this.name, this);
+    register("circuit-breaker", options, this);
   }
 
   get state(): CircuitState {

@@ -45,7 +45,7 @@ export class KeyedCircuitBreaker {
     this.#options = { ...options }; // later breakers are made by what was checked now
     this.#make(""); // refuses bad options now, not at the first call
     this.name = options.name;
-    register("keyed-circuit-breaker", this.name, this);
+    register("keyed-circuit-breaker", options, this);
   }
 
   stats(): KeyedCircuitBreakerStats {

@@ -10,14 +10,14 @@ import { systemClock } from "../clock/system.ts";
 import { DeadlineError } from "../errors.ts";
 import { Watcher } from "../internal/abort.ts";
 import { checkInteger, checkMs, checkWait } from "../internal/check.ts";
-import { register } from "../internal/names.ts";
+import { type NameOptions, register } from "../internal/names.ts";
 import { type Random, systemRandom } from "../internal/random.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { Policy, RunContext, WaitOptions } from "../policy.ts";
 import { type BackoffOptions, backoffMs, checkBackoff } from "./backoff.ts";
 import { classifyError, type RetryVerdict } from "./classify.ts";
 
-export interface RetryOptions extends BackoffOptions {
+export interface RetryOptions extends BackoffOptions, NameOptions {
   /** Attempts after the first. An integer >= 0, or `Infinity` for a `deadline` to end. @default 3 */
   readonly retries?: number | undefined;
   /**
@@ -28,8 +28,6 @@ export interface RetryOptions extends BackoffOptions {
   readonly deadline?: number | Deadline | undefined;
   /** Whether to try again after this error. If it throws, the run rejects with what it threw. @default classifyError */
   readonly classify?: ((error: unknown) => RetryVerdict) | undefined;
-  /** Makes it visible to `sluice/observe`. */
-  readonly name?: string | undefined;
   /** Draws the waits. @default Math.random */
   readonly random?: Random | undefined;
   /** @default systemClock */
@@ -86,7 +84,7 @@ export class Retry implements Policy {
       counts: { running: 0, waiting: 0, attempts: 0, retries: 0, abandoned: 0, lateErrors: 0 },
     };
     this.name = options.name;
-    register("retry", this.name, this);
+    register("retry", options, this);
   }
 
   stats(): RetryStats {

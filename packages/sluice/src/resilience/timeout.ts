@@ -8,13 +8,11 @@ import { systemClock } from "../clock/system.ts";
 import { TimeoutError } from "../errors.ts";
 import { Watcher } from "../internal/abort.ts";
 import { checkMs, checkWait } from "../internal/check.ts";
-import { register } from "../internal/names.ts";
+import { type NameOptions, register } from "../internal/names.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { Policy, RunContext, WaitOptions } from "../policy.ts";
 
-export interface TimeoutOptions {
-  /** Makes it visible to `sluice/observe`. */
-  readonly name?: string | undefined;
+export interface TimeoutOptions extends NameOptions {
   /** @default systemClock */
   readonly clock?: Clock | undefined;
 }
@@ -50,7 +48,7 @@ export class Timeout implements Policy {
     this.timeoutMs = checkMs("timeoutMs", timeoutMs, { min: 1, infinity: true });
     this.#clock = options.clock ?? systemClock;
     this.name = options.name;
-    register("timeout", this.name, this);
+    register("timeout", options, this);
   }
 
   stats(): TimeoutStats {
