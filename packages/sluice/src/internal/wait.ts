@@ -6,6 +6,7 @@ import type { Clock, Timer, TimerTask } from "../clock/clock.ts";
 import { TimeoutError } from "../errors.ts";
 import { watch, type Watchers, type Watching } from "./abort.ts";
 import type { Lane } from "./lane.ts";
+import { notice } from "./probe.ts";
 
 /** `T` is what a wait is granted, `B` what the waiter brought along. */
 export class Wait<T, B = void> extends Promise<T> implements Watching {
@@ -53,6 +54,7 @@ export class Wait<T, B = void> extends Promise<T> implements Watching {
     const list = this.lane?.list;
     if (list !== undefined) list.aborted += 1;
     this.reject(reason);
+    if (list?.owner !== undefined) notice?.("aborted", list.owner);
   }
 
   arm(signal: AbortSignal | undefined, _clock: Clock): void {
@@ -105,9 +107,11 @@ export class TimedWait<T, B> extends Wait<T, B> implements TimerTask {
   }
 
   #expire(): void {
-    if (this.lane === undefined) return;
-    this.lane.list.timedOut += 1;
+    const list = this.lane?.list;
+    if (list === undefined) return;
+    list.timedOut += 1;
     this.reject(new TimeoutError(this.#timeoutMs));
+    if (list.owner !== undefined) notice?.("timed-out", list.owner);
   }
 }
 

@@ -1,0 +1,42 @@
+/**
+ * Where the primitives tell `sluice/observe` what it cannot read from their stats. Nobody listens until it is asked to:
+ * then both are undefined, and each place that would tell costs one comparison.
+ */
+import type { Task } from "../policy.ts";
+
+/** Told of what is held and who waits. Says nothing back and throws nothing. */
+export interface Probe {
+  /** `lender` gave out `hold`, a permit or a guard, to who runs now, or to who had made `wait`. */
+  took(lender: object, hold: object, weight?: number, wait?: object): void;
+  /** Only once for each hold; also for one that was taken unobserved. */
+  gaveBack(hold: object): void;
+  /** Calls `fn`, which holds `hold` until what it returns has settled: who waits in there is who holds it. */
+  within<T>(hold: object, fn: () => T): T;
+  /** `fn` as what takes a slot of `lender` when it is called, and has it until what it returned has settled. */
+  slot<T>(lender: object, fn: Task<T>): Task<T>;
+  /** Somebody joined a line of `owner`. */
+  joined(owner: object, wait: object): void;
+  /** It left the line, granted or not; also one that joined unobserved. */
+  left(wait: object): void;
+}
+
+/**
+ * `rejected`: a caller was turned away, because it was full or closed · `dropped`: an item or a call was given up for
+ * another · `timed-out`, `aborted`: a wait ended so · `closed`: it takes nothing new from now on · `failed`: something
+ * failed that no caller will hear of.
+ */
+export type NoticeName = "rejected" | "dropped" | "timed-out" | "aborted" | "closed" | "failed";
+
+/** Told of what happened to `about`, as it happens. Throws nothing. */
+export type Notice = (name: NoticeName, about: object, detail?: unknown) => void;
+
+export let probe: Probe | undefined;
+export let notice: Notice | undefined;
+
+export function setProbe(next: Probe | undefined): void {
+  probe = next;
+}
+
+export function setNotice(next: Notice | undefined): void {
+  notice = next;
+}
