@@ -46,7 +46,7 @@ export class Wait<T, B = void> extends Promise<T> implements Watching {
     const list = this.lane?.list;
     if (list === undefined) return;
     list.remove(this);
-    list.onLeave?.(this.brought);
+    list.onLeave?.(this.brought, reason);
     this.#settle(Promise.reject(reason)); // by the one function there is: two turns later than by a second one
   }
 
