@@ -27,6 +27,7 @@ export interface NamedEntry {
 // I1  an entry is in the set from `register` until its target has been collected
 const entries = new Set<NamedEntry>();
 const gone = new FinalizationRegistry<NamedEntry>((entry) => void entries.delete(entry));
+const byTarget = new WeakMap<object, NamedEntry>();
 
 /** For the end of a constructor: what throws on the way must not be found. */
 export function register(kind: string, { name, dependency }: NameOptions, target: Observed): void {
@@ -36,7 +37,13 @@ export function register(kind: string, { name, dependency }: NameOptions, target
     throw new TypeError(`dependency must be a string, got ${typeof dependency}`);
   const entry: NamedEntry = { kind, name, dependency, target: new WeakRef(target) };
   entries.add(entry);
+  byTarget.set(target, entry);
   gone.register(target, entry);
+}
+
+/** What `target` was registered as, if it has a name. */
+export function nameOf(target: object): NamedEntry | undefined {
+  return byTarget.get(target);
 }
 
 /** Those of now, in the order of their making; the target of some may be gone already. */

@@ -18,6 +18,10 @@ export interface Probe {
   joined(owner: object, wait: object): void;
   /** It left the line, granted or not; also one that joined unobserved. */
   left(wait: object): void;
+  /** Who runs now is one of the `parties` that `owner` waits for. */
+  arrived(owner: object, parties: number): void;
+  /** Calls `fn` as somebody of its own: what it waits for is not waited for by who called. */
+  enter<T>(fn: () => T): T;
 }
 
 /**

@@ -1,0 +1,57 @@
+/** Says what is wrong, by which evidence, and what to do about it. */
+import type { Clock } from "../clock/clock.ts";
+import { systemClock } from "../clock/system.ts";
+import { checkInteger, checkMs } from "../internal/check.ts";
+import { deadlocks } from "./checks/deadlock.ts";
+import { heldTooLong, waitingForLost } from "./checks/held.ts";
+import { addUp } from "./checks/limits.ts";
+import { growsLong, growsOld, nobodyTakes, saturated } from "./checks/lines.ts";
+import { currentLedger } from "./enable.ts";
+import { type Exam, lookAround } from "./exam.ts";
+import type { Report } from "./report.ts";
+
+export interface DoctorOptions {
+  /** What may be held for this long, in milliseconds, is reported after. Needs `enable`. At least 0. @default 30_000 */
+  readonly maxHeldMs?: number | undefined;
+  /** A wait longer than this at a limit that is used up makes it a bottleneck. At least 0. @default 1_000 */
+  readonly maxWaitMs?: number | undefined;
+  /** Nothing has moved for this long: then it is no coincidence. At least 0. @default 5_000 */
+  readonly stallMs?: number | undefined;
+  /** A line without bound may be this long before its growth is reported. An integer >= 0. @default 1_000 */
+  readonly maxLine?: number | undefined;
+  /** Must be that of `enable`, where that is on. @default systemClock */
+  readonly clock?: Clock | undefined;
+}
+
+/** Each gives its reports for what it looks at. */
+const CHECKS: readonly ((exam: Exam) => readonly Report[])[] = [
+  heldTooLong,
+  waitingForLost,
+  nobodyTakes,
+  deadlocks,
+  growsOld,
+  saturated,
+  growsLong,
+  addUp,
+];
+
+/**
+ * Looks at all that has a name, and with `enable` at what is held and who waits, and reports what is wrong, by id.
+ * Some faults show only over time, so ask every few seconds: trends need three looks, and what stands still two.
+ */
+export function doctor(options: DoctorOptions = {}): Report[] {
+  const { clock = systemClock } = options;
+  const exam: Exam = {
+    thresholds: {
+      maxHeldMs: checkMs("maxHeldMs", options.maxHeldMs ?? 30_000),
+      maxWaitMs: checkMs("maxWaitMs", options.maxWaitMs ?? 1_000),
+      stallMs: checkMs("stallMs", options.stallMs ?? 5_000),
+      maxLine: checkInteger("maxLine", options.maxLine ?? 1_000, { min: 0, infinity: true }),
+    },
+    now: clock.now(),
+    looks: lookAround(clock),
+    lenders: currentLedger()?.lenders() ?? [],
+  };
+  const found = CHECKS.flatMap((check) => check(exam));
+  return found.toSorted((a, b) => (a.id < b.id ? -1 : Number(a.id > b.id)));
+}

@@ -1,0 +1,51 @@
+/** What each check of the doctor is given. */
+import type { Clock } from "../clock/clock.ts";
+import { namedEntries, type Stats } from "../internal/names.ts";
+import { remember, type Trail } from "./history.ts";
+import type { Lender } from "./ledger.ts";
+import { type Readings, readingsOf } from "./readings.ts";
+import type { Subject } from "./subject.ts";
+
+/** Something with a name, at the time of the exam. */
+export interface Look {
+  readonly subject: Subject;
+  readonly dependency: string | undefined;
+  readonly stats: Stats;
+  readonly readings: Readings;
+  readonly trail: Trail;
+}
+
+export interface Thresholds {
+  readonly maxHeldMs: number;
+  readonly maxWaitMs: number;
+  readonly stallMs: number;
+  readonly maxLine: number;
+}
+
+export interface Exam {
+  readonly looks: readonly Look[];
+  /** Empty unless `enable` is on. */
+  readonly lenders: readonly Lender[];
+  readonly now: number;
+  readonly thresholds: Thresholds;
+}
+
+/** Looks at everything that has a name. What fails to tell its stats is left out: `named` shows the error. */
+export function lookAround(clock: Clock): Look[] {
+  const at = clock.now();
+  const looks: Look[] = [];
+  for (const { kind, name, dependency, target } of namedEntries()) {
+    const observed = target.deref();
+    if (observed === undefined) continue;
+    try {
+      const stats = observed.stats();
+      const readings = readingsOf(stats);
+      const point = { at, depth: readings.depth ?? 0, ageMs: readings.ageMs ?? 0 };
+      const trail = remember(clock, observed, point, readings.done);
+      looks.push({ subject: { kind, name }, dependency, stats, readings, trail });
+    } catch {
+      // as said above
+    }
+  }
+  return looks;
+}

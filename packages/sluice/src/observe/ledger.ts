@@ -1,0 +1,181 @@
+/**
+ * What is held and who waits, kept while `enable` is on. It holds on to no primitive, no permit and no wait: what is
+ * collected unreleased is known by that.
+ */
+import type { Clock } from "../clock/clock.ts";
+import type { Probe } from "../internal/probe.ts";
+import type { Task } from "../policy.ts";
+import { Activity, currentActivity, inActivity } from "./activity.ts";
+import { type Subject, subjectOf } from "./subject.ts";
+
+/** A permit, a guard or a slot that was given out and not yet given back. */
+export interface Hold {
+  readonly lender: Lender;
+  readonly weight: number;
+  readonly takenAt: number;
+  /** Where it was asked for. */
+  readonly stack: string;
+  /** Who has it: undefined outside any activity. */
+  by: Activity | undefined;
+  /** Nobody can give it back any more. */
+  isCollected: boolean;
+}
+
+/** Somebody in a line. */
+export interface Waiting {
+  readonly lender: Lender;
+  readonly since: number;
+  readonly stack: string;
+  readonly by: Activity | undefined;
+}
+
+/** What something that lends, or lets wait, has out now. */
+export class Lender {
+  readonly subject: Subject;
+  readonly target: WeakRef<object>;
+  readonly holds: Set<Hold> = new Set();
+  readonly waits: Set<Waiting> = new Set();
+  /** Who came last, the latest at the end: for what waits until all of its parties have come. */
+  readonly parties: Set<Activity> = new Set();
+
+  constructor(target: object) {
+    this.subject = subjectOf(target);
+    this.target = new WeakRef(target);
+  }
+}
+
+interface Origin {
+  readonly stack: string;
+  readonly by: Activity | undefined;
+}
+
+export class Ledger implements Probe {
+  // I1  a hold is in its lender's set from `took` to `gaveBack`, a wait from `joined` to `left`
+  // I2  nothing in here refers to a target, a permit or a wait but weakly
+  readonly #clock: Clock;
+  readonly #stacks: boolean;
+  readonly #onJoin: () => void;
+  readonly #lenders = new Set<Lender>();
+  readonly #byTarget = new WeakMap<object, Lender>();
+  readonly #holds = new WeakMap<object, Hold>();
+  readonly #waits = new WeakMap<object, Waiting>();
+  readonly #goneLenders = new FinalizationRegistry<Lender>((lender) => void this.#lenders.delete(lender));
+  readonly #goneHolds = new FinalizationRegistry<Hold>((hold) => void (hold.isCollected = true));
+
+  /** `onJoin` is called for each wait that begins. */
+  constructor(clock: Clock, stacks: boolean, onJoin: () => void) {
+    this.#clock = clock;
+    this.#stacks = stacks;
+    this.#onJoin = onJoin;
+  }
+
+  /** Those of now, in the order in which they were first seen. */
+  lenders(): Lender[] {
+    return [...this.#lenders].filter(({ target }) => target.deref() !== undefined);
+  }
+
+  took(lender: object, hold: object, weight = 1, wait?: object): void {
+    const waiting = wait === undefined ? undefined : this.#waits.get(wait);
+    const taken = this.#enter(this.#lender(lender), weight, waiting ?? this.#origin());
+    this.#holds.set(hold, taken);
+    this.#goneHolds.register(hold, taken, taken);
+  }
+
+  gaveBack(hold: object): void {
+    const taken = this.#holds.get(hold);
+    if (taken === undefined) return;
+    this.#holds.delete(hold);
+    this.#goneHolds.unregister(taken);
+    taken.lender.holds.delete(taken);
+  }
+
+  within<T>(hold: object, fn: () => T): T {
+    const taken = this.#holds.get(hold);
+    if (taken === undefined) return fn();
+    taken.by = new Activity(currentActivity());
+    return inActivity(taken.by, fn);
+  }
+
+  slot<T>(lender: object, fn: Task<T>): Task<T> {
+    const origin = this.#origin();
+    return (context) => {
+      const by = new Activity(currentActivity());
+      const hold = this.#enter(this.#lender(lender), 1, { ...origin, by });
+      return endWith(
+        () => void hold.lender.holds.delete(hold),
+        () => inActivity(by, () => fn(context)),
+      );
+    };
+  }
+
+  joined(owner: object, wait: object): void {
+    const lender = this.#lender(owner);
+    const waiting = { lender, since: this.#clock.now(), ...this.#origin() };
+    lender.waits.add(waiting);
+    this.#waits.set(wait, waiting);
+    this.#onJoin();
+  }
+
+  left(wait: object): void {
+    const waiting = this.#waits.get(wait);
+    waiting?.lender.waits.delete(waiting);
+  }
+
+  arrived(owner: object, parties: number): void {
+    const by = currentActivity();
+    if (by === undefined) return;
+    const known = this.#lender(owner).parties;
+    known.delete(by);
+    known.add(by);
+    for (const oldest of known) if (known.size > parties) known.delete(oldest);
+  }
+
+  enter<T>(fn: () => T): T {
+    return inActivity(new Activity(currentActivity()), fn);
+  }
+
+  #lender(target: object): Lender {
+    let lender = this.#byTarget.get(target);
+    if (lender !== undefined) return lender;
+    lender = new Lender(target);
+    this.#byTarget.set(target, lender);
+    this.#lenders.add(lender);
+    this.#goneLenders.register(target, lender);
+    return lender;
+  }
+
+  #enter(lender: Lender, weight: number, { stack, by }: Origin): Hold {
+    const hold = { lender, weight, takenAt: this.#clock.now(), stack, by, isCollected: false };
+    lender.holds.add(hold);
+    return hold;
+  }
+
+  #origin(): Origin {
+    return { stack: this.#stacks ? callers() : "", by: currentActivity() };
+  }
+}
+
+/** Calls `onEnd` when what `fn` returned has settled. A thenable is asked once, as whoever awaits it would. */
+function endWith<T>(onEnd: () => void, fn: () => T | PromiseLike<T>): T | PromiseLike<T> {
+  let isOpen = false;
+  try {
+    const result = fn();
+    if (typeof (result as PromiseLike<T> | undefined)?.then !== "function") return result;
+    isOpen = true;
+    return Promise.resolve(result).finally(onEnd);
+  } finally {
+    if (!isOpen) onEnd();
+  }
+}
+
+/** Where the program called us: our own frames say nothing to whoever looks for a leak. In a bundle they stay. */
+function callers(): string {
+  const { stack = "" } = new Error("callers");
+  const folder = /([^\s()@]*\/)observe\/ledger\.[jt]s/.exec(stack)?.[1];
+  const lines = stack.split("\n").slice(1);
+  const foreign = lines.filter((line) => folder === undefined || !line.includes(folder) || PROGRAM.test(line));
+  return foreign.map((line) => line.trim()).join("\n");
+}
+
+/** What lies beside the sources, and isn't ours when it calls us. */
+const PROGRAM = /\.(?:test|example|bench)\.ts/;
