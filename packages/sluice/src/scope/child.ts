@@ -1,0 +1,39 @@
+/**
+ * The promise of a child of a group. It knows whether anybody has looked at it: a failure that neither its own promise
+ * nor the group has told to anybody must not vanish. `await` and `then` take a turn or two longer for it.
+ */
+export class Child<T> extends Promise<T> {
+  static override get [Symbol.species](): PromiseConstructor {
+    return Promise; // what `then` gives is a plain promise
+  }
+
+  isLookedAt = false;
+  /** In the order of start, from 0; -1 until then. */
+  index = -1;
+  startedAt = 0;
+  readonly resolve: (value: T) => void;
+  readonly #reject: (reason: unknown) => void;
+
+  constructor() {
+    let settle: readonly [(value: T | PromiseLike<T>) => void, (reason: unknown) => void] | undefined;
+    super((resolve, reject) => void (settle = [resolve, reject]));
+    [this.resolve, this.#reject] = settle as unknown as NonNullable<typeof settle>;
+  }
+
+  // oxlint-disable-next-line unicorn/no-thenable -- it is a promise
+  override then<A = T, B = never>(
+    onFulfilled?: ((value: T) => A | PromiseLike<A>) | null,
+    onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    this.isLookedAt = true;
+    return super.then(onFulfilled, onRejected);
+  }
+
+  /** `isReported`: somebody is told of it in any case, so that it is no unhandled rejection. */
+  reject(reason: unknown, isReported: boolean): void {
+    if (isReported) void super.then(undefined, nothing);
+    this.#reject(reason);
+  }
+}
+
+function nothing(): void {}

@@ -1,0 +1,409 @@
+/**
+ * Structured concurrency for promises: children end before their group does, whatever becomes of them. The first that
+ * fails cancels the others, or what a `Joiner` says. For a list of items use `mapLimit`, for named branches `fanOut`.
+ */
+import type { Clock, Timer, TimerTask } from "../clock/clock.ts";
+import { systemClock } from "../clock/system.ts";
+import { ClosedError, TimeoutError } from "../errors.ts";
+import { Watcher } from "../internal/abort.ts";
+import { checkInteger, checkMs, checkSignal, checkWait } from "../internal/check.ts";
+import { asyncDispose } from "../internal/dispose.ts";
+import { EitherSignal } from "../internal/either-signal.ts";
+import { type NameOptions, register } from "../internal/names.ts";
+import { WaitList } from "../internal/wait-list.ts";
+import { whenSettled } from "../internal/when-settled.ts";
+import type { RunContext, Task, WaitOptions } from "../policy.ts";
+import { Child } from "./child.ts";
+import { failFast, type Joiner, type TaskOutcome } from "./joiner.ts";
+
+export interface TaskGroupOptions<T = unknown, R = void> extends NameOptions {
+  /** What the end of a child means for the others. A new one for each group. @default failFast() */
+  readonly joiner?: Joiner<T, R> | undefined;
+  /** Children that run at a time; the others wait for their start. An integer >= 1. @default Infinity */
+  readonly concurrency?: number | undefined;
+  /** How long all of it may take from now, at least 0: then the group is cancelled with `TimeoutError`. @default Infinity */
+  readonly timeoutMs?: number | undefined;
+  /** Whose abort cancels the group, with the same reason: that of the parent group's child, or a `Deadline`'s. */
+  readonly signal?: AbortSignal | undefined;
+  /** Hears of failures that come when the group has been cancelled or has what it wants; `stats()` counts them. */
+  readonly onLateError?: ((error: unknown) => void) | undefined;
+  /** Runs `timeoutMs` and tells ages. @default systemClock */
+  readonly clock?: Clock | undefined;
+}
+
+export interface TaskGroupContext extends RunContext {
+  /** Aborts when the group is cancelled, and with the child's own signal. */
+  readonly signal: AbortSignal;
+}
+
+export interface DetachOptions {
+  /** Hears of the failure, since nobody waits for detached work. What it throws is the rejection of `detach`. */
+  readonly onError: (error: unknown) => void;
+  /** Handed on to the work. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export type TaskGroupStats = Readonly<{
+  concurrency: number;
+  /** Children that were called and have not settled, and how long ago the oldest of them was called. */
+  running: number;
+  oldestRunMs: number;
+  waiting: number;
+  oldestWaitMs: number;
+  /** How the children that have ended did so. */
+  fulfilled: number;
+  failed: number;
+  cancelled: number;
+  /** Of the failures, those that came too late to be told by `join`. */
+  lateErrors: number;
+  /** Detached work that goes on. */
+  detached: number;
+  /** Calls that were not started, because of their `timeoutMs` or because their signal aborted while they waited. */
+  timedOut: number;
+  aborted: number;
+  state: "open" | "cancelled" | "ended";
+}>;
+
+/** `T` is what its children give, `R` what `join` gives. */
+export interface TaskGroup<T = unknown, R = void> extends AsyncDisposable {
+  readonly concurrency: number;
+  readonly name: string | undefined;
+  /** Aborts when the group is cancelled. */
+  readonly signal: AbortSignal;
+  stats(): TaskGroupStats;
+  /**
+   * Starts a child: calls `fn` in the same turn if it may start, else in the order of the calls. The promise is for
+   * whoever wants this child's value; nobody has to look at it, since `join` tells of its failure. That `fn`'s own
+   * `signal` ended it is no failure of the group. Rejects without calling `fn`: once the group is cancelled with the
+   * reason, once it has ended with `ClosedError`.
+   */
+  run<U extends T>(fn: (context: TaskGroupContext) => U | PromiseLike<U>, options?: WaitOptions): Promise<U>;
+  /**
+   * Work that may outlive the group: called at once, neither awaited nor cancelled, and counted while it goes on.
+   * Resolves when it has ended, also if it failed.
+   */
+  detach(fn: Task<unknown>, options: DetachOptions): Promise<void>;
+  /**
+   * Resolves when all children have ended, those that were started meanwhile included; the group has ended then. Gives
+   * what its joiner says, or rejects with what cancelled the group from outside. The same promise each time.
+   */
+  join(): Promise<R>;
+  /** Cancels the children: who runs has its signal aborted, who waits is rejected. Idempotent. @param reason as for `AbortController.abort` */
+  abort(reason?: unknown): void;
+}
+
+class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
+  // I1  #running children have a slot, from their grant until what `fn` returned has settled; at most `concurrency`
+  // I2  somebody waits only while all slots are taken and the group is open
+  // I3  children start in the order of the calls, and `index` counts them
+  // I4  a timer and a watcher of the parent exist at most while the group is open
+  // I5  once ended nothing runs or waits, and nothing starts
+  readonly concurrency: number;
+  readonly name: string | undefined;
+  readonly #joiner: Joiner<T, R>;
+  readonly #timeoutMs: number;
+  readonly #clock: Clock;
+  readonly #onLateError: ((error: unknown) => void) | undefined;
+  readonly #stop = new AbortController();
+  readonly #line = new WaitList<void>();
+  readonly #inside = new Set<Child<unknown>>();
+  readonly #parent = new ParentWatcher(this);
+  readonly #counts = { fulfilled: 0, failed: 0, cancelled: 0, lateErrors: 0, detached: 0 };
+  #timer: Timer | undefined;
+  #running = 0;
+  #started = 0;
+  /** Failures that are for `join` to tell. */
+  #failures: { readonly child: Child<unknown>; readonly reason: unknown }[] = [];
+  /** What `join` tells, if it isn't for the joiner to say. */
+  #cause: { readonly reason: unknown } | undefined;
+  #joined: Promise<R> | undefined;
+  readonly #ends: (() => void)[] = [];
+  #ended = false;
+
+  constructor(options: TaskGroupOptions<T, R> = {}) {
+    this.concurrency = checkInteger("concurrency", options.concurrency ?? Infinity, { min: 1, infinity: true });
+    this.#timeoutMs = checkMs("timeoutMs", options.timeoutMs ?? Infinity);
+    checkSignal(options.signal);
+    this.#joiner = claim(options.joiner ?? (failFast() as Joiner<unknown, unknown> as Joiner<T, R>));
+    this.#clock = options.clock ?? systemClock;
+    this.#onLateError = options.onLateError;
+    this.name = options.name;
+    register("task-group", options, this);
+    this.#arm(options.signal);
+  }
+
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  stats(): TaskGroupStats {
+    const [oldest] = this.#inside;
+    return {
+      concurrency: this.concurrency,
+      running: this.#running,
+      oldestRunMs: oldest === undefined ? 0 : this.#clock.now() - oldest.startedAt,
+      waiting: this.#line.size,
+      oldestWaitMs: this.#line.oldestWaitMs(this.#clock),
+      ...this.#counts,
+      timedOut: this.#line.timedOut,
+      aborted: this.#line.aborted,
+      state: this.#ended ? "ended" : this.signal.aborted ? "cancelled" : "open",
+    };
+  }
+
+  run<U extends T>(fn: (context: TaskGroupContext) => U | PromiseLike<U>, options: WaitOptions = {}): Promise<U> {
+    const child = new Child<U>();
+    try {
+      checkWait(options);
+      if (this.signal.aborted) child.reject(this.signal.reason, true);
+      else if (this.#ended) throw new ClosedError("task group");
+      else if (this.#running < this.concurrency) {
+        this.#running += 1; // overtakes nobody (I2)
+        this.#start(child, fn, options.signal);
+      } else {
+        this.#line.refuseHaste(options);
+        // A reaction made here runs in the async context of whoever calls.
+        this.#line.wait(options, this.#clock).then(
+          () => this.#start(child, fn, options.signal),
+          (reason) => child.reject(reason, this.#isReason(reason)),
+        );
+      }
+    } catch (error) {
+      child.reject(error, false);
+    }
+    return child;
+  }
+
+  async detach(fn: Task<unknown>, { onError, signal }: DetachOptions): Promise<void> {
+    if (typeof onError !== "function") throw new TypeError(`onError must be a function, got ${typeof onError}`);
+    checkSignal(signal);
+    this.#counts.detached += 1;
+    try {
+      await fn({ signal });
+    } catch (error) {
+      onError(error);
+    } finally {
+      this.#counts.detached -= 1;
+    }
+  }
+
+  join(): Promise<R> {
+    this.#joined ??= this.#whenEnded().then(() => this.#result());
+    return this.#joined;
+  }
+
+  abort(reason?: unknown): void {
+    if (this.#ended || this.signal.aborted) return;
+    this.#cancel(reason);
+    this.#cause = this.signal;
+  }
+
+  /** For a body that threw. */
+  async leaveBy(error: unknown): Promise<never> {
+    const isFirst = !this.signal.aborted;
+    this.abort(error);
+    try {
+      await this.join();
+    } catch (first) {
+      if (isFirst || Object.is(first, error)) throw error;
+      if (!isEcho(error, this.signal)) this.#tellLate(error);
+      throw first;
+    }
+    throw error;
+  }
+
+  async [asyncDispose](): Promise<void> {
+    if (this.#joined === undefined && this.#running > 0) this.abort(new ClosedError("task group"));
+    await this.#whenEnded();
+    if (this.#joined !== undefined) return;
+    const untold = this.#failures.filter(({ child }) => !child.isLookedAt);
+    this.#failures = [];
+    for (const { reason } of untold) {
+      if (this.#onLateError === undefined) void Promise.reject(reason);
+      else this.#tellLate(reason);
+    }
+  }
+
+  #arm(parent: AbortSignal | undefined): void {
+    if (parent?.aborted === true) return this.abort(parent.reason);
+    if (this.#timeoutMs === 0) return this.expire();
+    try {
+      if (parent !== undefined) this.#parent.watch(parent);
+      if (this.#timeoutMs < Infinity) this.#timer = this.#clock.setTimer(this.#timeoutMs, this);
+    } catch (error) {
+      this.#disarm(); // clock and signal are foreign code
+      throw error;
+    }
+  }
+
+  #disarm(): void {
+    this.#timer?.cancel();
+    this.#parent.unwatch();
+  }
+
+  onTimer(): void {
+    queueMicrotask(() => this.expire()); // an abort of the same turn wins
+  }
+
+  expire(): void {
+    this.abort(new TimeoutError(this.#timeoutMs));
+  }
+
+  /** Its slot is taken already. */
+  #start<U extends T>(
+    child: Child<U>,
+    fn: (context: TaskGroupContext) => U | PromiseLike<U>,
+    own: AbortSignal | undefined,
+  ): void {
+    let either: EitherSignal | undefined;
+    try {
+      own?.throwIfAborted(); // the abort may have come between the grant and this turn
+      this.signal.throwIfAborted();
+      if (own !== undefined) either = new EitherSignal(own, this.signal);
+      child.startedAt = this.#clock.now();
+    } catch (error) {
+      either?.release();
+      this.#giveBack();
+      return child.reject(error, this.#isReason(error));
+    }
+    child.index = this.#started;
+    this.#started += 1;
+    this.#inside.add(child);
+    const fail = (reason: unknown): void => {
+      const isCancelled = isEcho(reason, this.signal) || isEcho(reason, own);
+      either?.release();
+      this.#end(child, { status: isCancelled ? "cancelled" : "rejected", reason });
+      child.reject(reason, true);
+    };
+    const succeed = (value: U): void => {
+      either?.release();
+      this.#end(child, { status: "fulfilled", value });
+      child.resolve(value);
+    };
+    try {
+      void whenSettled(fn({ signal: either?.signal ?? this.signal }), succeed, fail);
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  #end(child: Child<unknown>, outcome: TaskOutcome<T>): void {
+    this.#inside.delete(child);
+    this.#counts[outcome.status === "rejected" ? "failed" : outcome.status] += 1;
+    if (!this.signal.aborted) this.#judge(child, outcome);
+    else if (outcome.status === "rejected") this.#tellLate(outcome.reason);
+    this.#giveBack();
+  }
+
+  #judge(child: Child<unknown>, outcome: TaskOutcome<T>): void {
+    const isFailure = outcome.status === "rejected";
+    if (isFailure && this.#joined === undefined) this.#failures.push({ child, reason: outcome.reason });
+    try {
+      if (!this.#joiner.onOutcome(outcome, child.index)) return;
+    } catch (reason) {
+      this.#cause = { reason };
+      return this.#cancel(reason);
+    }
+    this.#cancel(isFailure ? outcome.reason : new ClosedError("task group"));
+  }
+
+  #giveBack(): void {
+    const next = this.#line.shift();
+    if (next !== undefined) return next.grant(); // handed over, never through #running: nobody can slip in (I3)
+    this.#running -= 1;
+    this.#endIfIdle();
+  }
+
+  #cancel(reason: unknown): void {
+    this.#disarm();
+    this.#stop.abort(reason);
+    this.#line.rejectAll(this.signal.reason);
+  }
+
+  #whenEnded(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#ends.push(resolve);
+      this.#endIfIdle();
+    });
+  }
+
+  /** Only once somebody waits for the end: till then, more children may come. */
+  #endIfIdle(): void {
+    if (this.#running > 0 || this.#ends.length === 0) return;
+    this.#ended = true;
+    this.#disarm();
+    for (const end of this.#ends.splice(0)) end();
+  }
+
+  #result(): R {
+    if (this.#cause !== undefined) throw this.#cause.reason;
+    return this.#joiner.result();
+  }
+
+  #tellLate(reason: unknown): void {
+    this.#counts.lateErrors += 1;
+    try {
+      this.#onLateError?.(reason);
+    } catch (thrown) {
+      void Promise.reject(thrown);
+    }
+  }
+
+  #isReason(error: unknown): boolean {
+    return this.signal.aborted && Object.is(error, this.signal.reason);
+  }
+}
+
+/**
+ * `await using group = new TaskGroup()`: leaving the block waits for the children. Whoever leaves without `join` wants
+ * no result, so what still runs is cancelled first; a failure that nobody was told of goes to `onLateError`, without
+ * one it surfaces as an unhandled rejection.
+ */
+export const TaskGroup: new <T = unknown, R = void>(options?: TaskGroupOptions<T, R>) => TaskGroup<T, R> = Group;
+
+/**
+ * A group as one function: calls `body`, waits for the children and gives what `body` returned; if it throws, they are
+ * cancelled first. What failed first is the rejection, be it a child or `body`.
+ */
+export async function taskGroup<V, T = unknown, R = void>(
+  body: (group: TaskGroup<T, R>) => V | PromiseLike<V>,
+  options: TaskGroupOptions<T, R> = {},
+): Promise<V> {
+  const group = new Group(options);
+  let value: V;
+  try {
+    value = await body(group);
+  } catch (error) {
+    return await group.leaveBy(error);
+  }
+  await group.join();
+  return value;
+}
+
+class ParentWatcher extends Watcher {
+  readonly #group: { abort(reason: unknown): void };
+
+  constructor(group: { abort(reason: unknown): void }) {
+    super();
+    this.#group = group;
+  }
+
+  override onAbort(reason: unknown): void {
+    this.#group.abort(reason);
+  }
+}
+
+/** Whether it is how a call says that it was ended by this signal. Node has errors of its own for that. */
+function isEcho(error: unknown, signal: AbortSignal | undefined): boolean {
+  if (signal?.aborted !== true) return false;
+  return Object.is(error, signal.reason) || (error instanceof Error && error.name === "AbortError");
+}
+
+const claimed = new WeakSet<object>();
+
+/** A joiner has the state of one group. */
+function claim<T, R>(joiner: Joiner<T, R>): Joiner<T, R> {
+  if (claimed.has(joiner)) throw new TypeError("joiner must be a new one for each group, got one of another group");
+  claimed.add(joiner);
+  return joiner;
+}
