@@ -39,7 +39,7 @@ const subjects: Readonly<Record<string, readonly AbortSubject[]>> = {
       },
     },
   ],
-  "sync/semaphore.ts": [
+  "sync/permit-pool.ts": [
     {
       name: "Semaphore.acquire",
       open(clock) {

@@ -1,0 +1,203 @@
+/** What `Semaphore`, `Mutex` and `SignalSemaphore` have in common: so many permits, and the line of who waits for some. */
+import type { Clock } from "../clock/clock.ts";
+import { systemClock } from "../clock/system.ts";
+import { ClosedError, QueueFullError } from "../errors.ts";
+import { checkInteger, checkMs, checkPriority, checkWait, checkWeight } from "../internal/check.ts";
+import type { NameOptions } from "../internal/names.ts";
+import { WaitList } from "../internal/wait-list.ts";
+import type { WaitOptions, WeightedWaitOptions } from "../policy.ts";
+import type { Lender } from "./permit.ts";
+
+export interface LineOptions extends NameOptions {
+  /** Callers allowed to wait; the next one gets `QueueFullError`. Each is held by its caller. An integer >= 0. @default Infinity */
+  readonly maxWaiting?: number | undefined;
+  /**
+   * A wait gains one step of priority each time it has waited for this long, so that a low priority starves nobody. At
+   * least 0; `Infinity` for never. @default 1_000
+   */
+  readonly agingMs?: number | undefined;
+  /** Runs `timeoutMs` and tells ages. @default systemClock */
+  readonly clock?: Clock | undefined;
+}
+
+export type LineStats = Readonly<{
+  waiting: number;
+  /** Age of the longest wait that goes on; 0 if nobody waits. */
+  oldestWaitMs: number;
+  /** Calls that were given what they asked for. */
+  granted: number;
+  /** Calls turned away because too many waited or it was closed, those that waited when it closed included. */
+  rejected: number;
+  /** Calls that got nothing, because of their `timeoutMs` or because their signal aborted while they waited. */
+  timedOut: number;
+  aborted: number;
+  closed: boolean;
+}>;
+
+/** `G` is what a call is granted. */
+export class PermitPool<G> implements Lender {
+  // I1  #free + what is out = #limit; #free is negative only while a lowered limit is still exceeded
+  // I2  whose turn it is waits only while it wants more than #free, or is about to hear of its abort
+  // I3  permits go out in the order of the line, `acquire` callers resume in it, no newcomer overtakes a waiter
+  // I4  nobody waits for more than #limit; once closed, nobody waits and nothing goes out
+  readonly #kind: string;
+  readonly #issue: (weight: number) => G;
+  readonly #maxWaiting: number;
+  readonly #clock: Clock;
+  readonly #waits: WaitList<G, number>;
+  #drains: WaitList<void> | undefined;
+  #limit: number;
+  #free: number;
+  #granted = 0;
+  #rejected = 0;
+  #closed = false;
+
+  constructor(kind: string, owner: object, limit: number, options: LineOptions, issue: (weight: number) => G) {
+    this.#kind = kind;
+    this.#limit = this.#free = limit;
+    this.#issue = issue;
+    this.#maxWaiting = checkInteger("maxWaiting", options.maxWaiting ?? Infinity, { min: 0, infinity: true });
+    this.#clock = options.clock ?? systemClock;
+    const agingMs = checkMs("agingMs", options.agingMs ?? 1_000);
+    this.#waits = new WaitList<G, number>({ owner, agingMs, onLeave: () => this.#serve() });
+  }
+
+  get limit(): number {
+    return this.#limit;
+  }
+
+  get free(): number {
+    return this.#free;
+  }
+
+  get waiting(): number {
+    return this.#waits.size;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  stats(): LineStats {
+    const { timedOut, aborted } = this.#waits;
+    return {
+      waiting: this.waiting,
+      oldestWaitMs: this.#waits.oldestWaitMs(this.#clock),
+      granted: this.#granted,
+      rejected: this.#rejected,
+      timedOut,
+      aborted,
+      closed: this.#closed,
+    };
+  }
+
+  acquire(options: WeightedWaitOptions): Promise<G> {
+    // Not `async`: a wait would take more turns than the fast path, and resume late (I3).
+    try {
+      return this.admits(options) ? Promise.resolve(this.issue(options)) : this.wait(options);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** For what has been taken. */
+  issue({ weight = 1 }: WeightedWaitOptions): G {
+    return this.#issue(weight);
+  }
+
+  /** Takes what is asked for if it can be had at once. Throws for bad options and aborted signals. */
+  admits(options: WeightedWaitOptions): boolean {
+    checkWait(options);
+    const { weight = 1, priority = 0 } = options;
+    checkWeight(weight, this.#limit);
+    checkPriority(priority);
+    if (weight > this.#free || this.#closed) return false;
+    if (this.waiting > 0 && !this.#waits.wouldBeFirst(priority, this.#clock)) return false;
+    this.#take(weight);
+    return true;
+  }
+
+  /** After `admits` has said no. Throws for who is turned away. */
+  wait(options: WeightedWaitOptions): Promise<G> {
+    if (this.#closed) throw this.#refuse(new ClosedError(this.#kind));
+    this.#waits.refuseHaste(options);
+    if (this.waiting >= this.#maxWaiting) throw this.#refuse(new QueueFullError(this.#maxWaiting));
+    return this.#waits.wait(options, this.#clock, options.weight ?? 1, options.priority);
+  }
+
+  tryTake({ weight = 1 }: WeightedWaitOptions): boolean {
+    checkWeight(weight, this.#limit);
+    if (weight > this.#free || this.waiting > 0 || this.#closed) return false;
+    this.#take(weight);
+    return true;
+  }
+
+  /** What nobody waits for and there is no room for is dropped, and the answer false. */
+  giveBack(weight: number): boolean {
+    this.#free += weight;
+    this.#serve();
+    const surplus = this.#free - this.#limit;
+    if (surplus < 0) return true;
+    this.#free = this.#limit;
+    if (this.#drains !== undefined) this.#endDrains(this.#drains);
+    return surplus === 0;
+  }
+
+  /** Those who wait for more than there will be get a `RangeError`. */
+  resize(limit: number): void {
+    this.#free += limit - this.#limit;
+    this.#limit = limit;
+    for (const wait of this.#waits.inOrder()) {
+      if (wait.brought > limit)
+        wait.reject(this.#refuse(new RangeError(`weight must be at most ${limit}, got ${wait.brought}`)));
+    }
+    this.#serve();
+  }
+
+  drain(options: WaitOptions): Promise<void> {
+    try {
+      checkWait(options);
+      if (this.#free === this.#limit) return Promise.resolve();
+      this.#drains ??= new WaitList<void>();
+      this.#drains.refuseHaste(options);
+      return this.#drains.wait(options, this.#clock);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#rejected += this.waiting;
+    if (this.waiting > 0) this.#waits.rejectAll(new ClosedError(this.#kind));
+  }
+
+  #take(weight: number): void {
+    this.#free -= weight;
+    this.#granted += 1;
+  }
+
+  /** Stops at one that is about to leave: its leaving serves those behind it, and they may leave by the same abort. */
+  #serve(): void {
+    const waits = this.#waits;
+    for (let next = waits.first; next !== undefined && next.brought <= this.#free; next = waits.first) {
+      if (next.isDoomed || this.#closed) return;
+      waits.remove(next);
+      this.#take(next.brought);
+      next.grant(this.#issue(next.brought)); // handed over in the same turn: nobody can slip in (I3)
+    }
+  }
+
+  #endDrains(drains: WaitList<void>): void {
+    for (const wait of drains.live()) {
+      drains.remove(wait);
+      wait.grant();
+    }
+  }
+
+  #refuse(error: Error): Error {
+    this.#rejected += 1;
+    return error;
+  }
+}
