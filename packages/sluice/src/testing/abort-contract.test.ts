@@ -2,6 +2,9 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { Deadline } from "../clock/deadline.ts";
 import { TimeoutError } from "../errors.ts";
+import { forEachLimit } from "../flow/for-each-limit.ts";
+import { mapLimitSettled } from "../flow/map-limit-settled.ts";
+import { mapLimit } from "../flow/map-limit.ts";
 import { KeyedCircuitBreaker } from "../resilience/keyed-circuit-breaker.ts";
 import type { Permit } from "../sync/permit.ts";
 import { Semaphore } from "../sync/semaphore.ts";
@@ -23,6 +26,11 @@ const subjects: Readonly<Record<string, readonly AbortSubject[]>> = {
         state: () => ({}),
       }),
     },
+  ],
+  "flow/lanes.ts": [
+    mapping("mapLimit", mapLimit),
+    mapping("mapLimitSettled", mapLimitSettled),
+    mapping("forEachLimit", forEachLimit),
   ],
   "resilience/keyed-circuit-breaker.ts": [
     {
@@ -93,5 +101,33 @@ function work(): { readonly fn: () => Promise<void>; readonly finish: () => void
   return {
     fn: () => new Promise((resolve) => void running.push(resolve)),
     finish: () => running.shift()?.(),
+  };
+}
+
+/** A map over one item, whose call ends when it is told to, or at the abort. */
+function mapping(name: string, map: typeof forEachLimit | typeof mapLimit | typeof mapLimitSettled): AbortSubject {
+  return {
+    name,
+    lacks: { timeoutMs: "a signal with a deadline is one" },
+    open() {
+      const { fn, finish } = work();
+      let running = 0;
+      return {
+        call: (options) =>
+          map(
+            [1],
+            1,
+            async (_, { signal }) => {
+              running += 1;
+              signal.addEventListener("abort", () => (running -= 1));
+              await fn();
+              if (!signal.aborted) running -= 1;
+            },
+            options,
+          ),
+        satisfy: finish,
+        state: () => ({ running }),
+      };
+    },
   };
 }

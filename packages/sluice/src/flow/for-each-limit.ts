@@ -1,0 +1,31 @@
+/**
+ * `mapLimit` that keeps no results: for work that is done for its effect, and for sources that never end. The source
+ * is read no faster than the work is done, and memory doesn't grow with it.
+ */
+import { type Harvest, type MapFunction, type MapOptions, openLanes, startLanes } from "./lanes.ts";
+
+/** Resolves when the source has ended and all calls have; otherwise it does as `mapLimit` does. */
+export function forEachLimit<T>(
+  items: Iterable<T> | AsyncIterable<T>,
+  concurrency: number,
+  fn: MapFunction<T, unknown>,
+  options: MapOptions = {},
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    startLanes(openLanes(items, concurrency, fn, options, nowhere, { resolve, reject }));
+  });
+}
+
+interface End {
+  readonly resolve: () => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+const nowhere: Harvest<unknown, undefined, End> = {
+  hasRoom: () => true,
+  reserve: () => undefined,
+  keep: () => {},
+  forgive: () => false,
+  finish: ({ resolve }) => resolve(),
+  fail: ({ reject }, reason) => reject(reason),
+};
