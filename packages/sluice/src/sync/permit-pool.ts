@@ -52,9 +52,17 @@ export class PermitPool<G> implements Lender {
   #rejected = 0;
   #closed = false;
 
-  constructor(kind: string, owner: object, limit: number, options: LineOptions, issue: (weight: number) => G) {
+  constructor(
+    kind: string,
+    owner: object,
+    limit: number,
+    options: LineOptions,
+    issue: (weight: number) => G,
+    free: number = limit,
+  ) {
     this.#kind = kind;
-    this.#limit = this.#free = limit;
+    this.#limit = limit;
+    this.#free = free;
     this.#issue = issue;
     this.#maxWaiting = checkInteger("maxWaiting", options.maxWaiting ?? Infinity, { min: 0, infinity: true });
     this.#clock = options.clock ?? systemClock;
@@ -132,15 +140,15 @@ export class PermitPool<G> implements Lender {
     return true;
   }
 
-  /** What nobody waits for and there is no room for is dropped, and the answer false. */
-  giveBack(weight: number): boolean {
+  /** Returns how much of it was dropped, since nobody waits for it and there is no room. */
+  giveBack(weight: number): number {
     this.#free += weight;
     this.#serve();
     const surplus = this.#free - this.#limit;
-    if (surplus < 0) return true;
+    if (surplus < 0) return 0;
     this.#free = this.#limit;
     if (this.#drains !== undefined) this.#endDrains(this.#drains);
-    return surplus === 0;
+    return surplus;
   }
 
   /** Those who wait for more than there will be get a `RangeError`. */
