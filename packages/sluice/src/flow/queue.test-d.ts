@@ -12,7 +12,8 @@ expectTypeOf(queue.pollBatch(5)).toEqualTypeOf<string[]>();
 for await (const item of queue) expectTypeOf(item).toEqualTypeOf<string>();
 // @ts-expect-error there is no queue without a bound
 void new Queue<string>();
-// @ts-expect-error what comes later is refused until then
-void new Queue<string>(1, { whenFull: "drop-oldest" });
+void new Queue<string>(1, { whenFull: (item) => (item.length > 3 ? "wait" : "drop-oldest") });
+// @ts-expect-error an item is nothing to run
+void new Queue<string>(1, { whenFull: "caller-runs" });
 // @ts-expect-error an item of another type
 queue.offer(1);

@@ -199,9 +199,11 @@ it("gives the error of fail to all at once, and what nobody took to poll", async
 });
 
 it("rejects instead of throwing, and says what is wrong with an option", async () => {
-  expect(() => new Queue(0)).toThrow("capacity must be an integer >= 1, got 0");
+  expect(() => new Queue(-1)).toThrow("capacity must be an integer >= 0, got -1");
   expect(() => new Queue(Infinity)).toThrow(RangeError);
-  expect(() => new Queue(1, { whenFull: "drop" as "wait" })).toThrow("whenFull must be one of wait, reject, got drop");
+  expect(() => new Queue(1, { whenFull: "drop" as "wait" })).toThrow(
+    "whenFull must be one of wait, reject, drop-newest, drop-oldest, got drop",
+  );
   const queue = new Queue<number>(1);
   queue.offer(1);
   for (const max of [0, -1, 1.5, Number.NaN]) {
@@ -257,12 +259,18 @@ it("tells depth, age and counts by name", async () => {
   expect(queue.stats()).toEqual({
     size: 2,
     capacity: 2,
+    reserved: 0,
     oldestAgeMs: 30,
     accepted: 3,
     taken: 1,
+    acceptedPerSecond: 100,
+    takenPerSecond: 100 / 3,
     rejected: 0,
+    dropped: 0,
+    undelivered: 0,
     waitingProducers: 1,
     waitingConsumers: 0,
+    consumers: 0,
     timedOut: 0,
     aborted: 0,
     closed: false,

@@ -15,6 +15,11 @@ export class Ring<T> {
     return this.#slots[this.#head];
   }
 
+  /** The one after the next. */
+  get second(): T | undefined {
+    return this.#size > 1 ? this.#slots[(this.#head + 1) & (this.#slots.length - 1)] : undefined;
+  }
+
   push(item: T): void {
     if (this.#size === this.#slots.length) this.#resize(2 * this.#size);
     this.#slots[(this.#head + this.#size) & (this.#slots.length - 1)] = item;

@@ -1,0 +1,101 @@
+import { Watcher } from "../internal/abort.ts";
+import { checkInteger, checkSignal } from "../internal/check.ts";
+import type { RunContext, WaitOptions } from "../policy.ts";
+
+export interface ConsumeOptions {
+  /** Items that are worked on at the same time. An integer >= 1. @default 1 */
+  readonly workers?: number | undefined;
+  /** Ends the consumption: what is under way goes on to its end, then the promise rejects with the reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** Gets what further calls throw once one has failed. @default an unhandled rejection */
+  readonly onLateError?: ((error: unknown) => void) | undefined;
+}
+
+/** `signal` aborts when the consumption ends early: by its own signal, or because a call failed. */
+export type Consumer<T> = (item: T, context: RunContext) => unknown;
+
+/** The side of a queue that consumers see. */
+export interface Consumed<T> {
+  take(options: WaitOptions): Promise<T>;
+  fail(error: unknown): void;
+  /** Whether `error` is how a consumer hears of `close`. */
+  isEnd(error: unknown): boolean;
+  /** A worker begins, or ends. */
+  count(change: 1 | -1): void;
+}
+
+export async function consume<T>(queue: Consumed<T>, fn: Consumer<T>, options: ConsumeOptions): Promise<void> {
+  const { workers = 1, signal } = options;
+  if (typeof fn !== "function") throw new TypeError(`fn must be a function, got ${typeof fn}`);
+  checkInteger("workers", workers, { min: 1 });
+  checkSignal(signal);
+  signal?.throwIfAborted();
+  const consumption = new Consumption(queue, fn, options.onLateError);
+  if (signal !== undefined) consumption.watch(signal);
+  try {
+    await Promise.all(Array.from({ length: workers }, () => consumption.work()));
+  } finally {
+    consumption.unwatch();
+  }
+  consumption.throwIfEndedEarly();
+}
+
+class Consumption<T> extends Watcher {
+  // I1  an item that was taken always reaches #fn
+  // I2  nothing is taken once #stop has aborted
+  readonly #queue: Consumed<T>;
+  readonly #fn: Consumer<T>;
+  readonly #onLateError: ((error: unknown) => void) | undefined;
+  readonly #stop = new AbortController();
+  #early: { readonly reason: unknown } | undefined;
+
+  constructor(queue: Consumed<T>, fn: Consumer<T>, onLateError: ((error: unknown) => void) | undefined) {
+    super();
+    this.#queue = queue;
+    this.#fn = fn;
+    this.#onLateError = onLateError;
+  }
+
+  /** The first reason stays. */
+  override onAbort(reason: unknown): void {
+    this.#early ??= { reason };
+    this.#stop.abort(reason);
+  }
+
+  throwIfEndedEarly(): void {
+    if (this.#early !== undefined) throw this.#early.reason;
+  }
+
+  /** Never rejects: the others must have ended too. */
+  async work(): Promise<void> {
+    const { signal } = this.#stop;
+    this.#queue.count(1);
+    try {
+      for (;;) await this.#call(await this.#queue.take({ signal }), signal);
+    } catch (error) {
+      if (!this.#queue.isEnd(error)) this.onAbort(error);
+    } finally {
+      this.#queue.count(-1);
+    }
+  }
+
+  async #call(item: T, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#fn(item, { signal });
+    } catch (error) {
+      if (this.#early === undefined) {
+        this.onAbort(error);
+        this.#queue.fail(error); // or it would only fill, and its producers wait for ever
+      } else if (error !== this.#early.reason) this.#tellLate(error);
+    }
+  }
+
+  #tellLate(error: unknown): void {
+    try {
+      if (this.#onLateError === undefined) throw error;
+      this.#onLateError(error);
+    } catch (failure) {
+      void Promise.reject(failure); // seen as unhandled
+    }
+  }
+}
