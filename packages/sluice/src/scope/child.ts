@@ -11,13 +11,13 @@ export class Child<T> extends Promise<T> {
   /** In the order of start, from 0; -1 until then. */
   index = -1;
   startedAt = 0;
-  readonly resolve: (value: T) => void;
-  readonly #reject: (reason: unknown) => void;
+  readonly #resolve: Settle; // of `unknown`, or a `Child<T>` would be no `Child<unknown>`
+  readonly #reject: Settle;
 
   constructor() {
-    let settle: readonly [(value: T | PromiseLike<T>) => void, (reason: unknown) => void] | undefined;
-    super((resolve, reject) => void (settle = [resolve, reject]));
-    [this.resolve, this.#reject] = settle as unknown as NonNullable<typeof settle>;
+    let settle: readonly Settle[] = [];
+    super((...both) => void (settle = both as typeof settle));
+    [this.#resolve, this.#reject] = settle as [Settle, Settle];
   }
 
   // oxlint-disable-next-line unicorn/no-thenable -- it is a promise
@@ -29,6 +29,10 @@ export class Child<T> extends Promise<T> {
     return super.then(onFulfilled, onRejected);
   }
 
+  resolve(value: T): void {
+    this.#resolve(value);
+  }
+
   /** `isReported`: somebody is told of it in any case, so that it is no unhandled rejection. */
   reject(reason: unknown, isReported: boolean): void {
     if (isReported) void super.then(undefined, nothing);
@@ -37,3 +41,5 @@ export class Child<T> extends Promise<T> {
 }
 
 function nothing(): void {}
+
+type Settle = (value: unknown) => void;

@@ -1,0 +1,298 @@
+/**
+ * Stops servers, queues, limiters, workers and pools in order, within a time, and tells what came of it. It ends nothing
+ * by itself: when the report is there, it is for the application to leave.
+ */
+import type { Clock } from "../clock/clock.ts";
+import { Deadline } from "../clock/deadline.ts";
+import { systemClock } from "../clock/system.ts";
+import { ClosedError } from "../errors.ts";
+import { checkMs, checkOneOf } from "../internal/check.ts";
+import { asyncDispose } from "../internal/dispose.ts";
+import { type NameOptions, register, type Stats } from "../internal/names.ts";
+import { planOf, type ShutdownPhase, type Stoppable, type StopPlan } from "./stoppable.ts";
+
+export interface ShutdownOptions extends NameOptions {
+  /** For all of it, at least 0: leave the platform some of what it grants (Kubernetes 30 s, Docker 10 s). @default 8_000 */
+  readonly timeoutMs?: number | undefined;
+  /** For one phase, at least 0. @default half of what is left, and for `close` all of it */
+  readonly phaseMs?: Readonly<Partial<Record<ShutdownPhase, number>>> | undefined;
+  /** Stops at the first of these that the process gets, and makes haste at the second. Without `process`: none. @default [] */
+  readonly signals?: readonly string[] | undefined;
+  /** Runs the limits. @default systemClock */
+  readonly clock?: Clock | undefined;
+}
+
+export interface ShutdownAddOptions {
+  /** @default what its kind says, see `Stoppable` */
+  readonly phase?: ShutdownPhase | undefined;
+  /** It has this long to stop, at least 0, and never longer than its phase. @default Infinity */
+  readonly timeoutMs?: number | undefined;
+  /** It has stopped only when this has ended too: the promise of a queue's consumers. */
+  readonly done?: PromiseLike<unknown> | undefined;
+  /** Ends what is still inside when its time is up. @default its `abort`, or a server's `closeAllConnections` */
+  readonly force?: ((reason: unknown) => unknown) | undefined;
+}
+
+/**
+ * `inside`: its time was up before it had stopped, it was forced to end and nobody waits for it any more · `failed`:
+ * stopping it threw or rejected.
+ */
+export type StopOutcome = "running" | "stopping" | "stopped" | "failed" | "inside";
+
+export interface TargetReport {
+  readonly name: string;
+  readonly phase: ShutdownPhase;
+  readonly outcome: StopOutcome;
+  /** From when it was told to stop until it had, or until its time was up. */
+  readonly tookMs: number;
+  readonly error?: unknown;
+  /** What its `stats()` said when its time was up: who is still inside. */
+  readonly stats?: Stats | undefined;
+}
+
+export interface ShutdownReport {
+  /** All have stopped, in time and without an error. */
+  readonly clean: boolean;
+  readonly tookMs: number;
+  /** The signal of the process that began it. */
+  readonly by: string | undefined;
+  /** In the order in which they were told to stop. */
+  readonly targets: readonly TargetReport[];
+}
+
+export interface Shutdown extends AsyncDisposable {
+  readonly name: string | undefined;
+  /** Aborts as stopping begins, with `ClosedError`: for loops that need no place in the order. */
+  readonly signal: AbortSignal;
+  /** Resolves when it is over, however it began. Never rejects. */
+  readonly finished: Promise<ShutdownReport>;
+  stats(): ShutdownStats;
+  /** As it stands now. */
+  report(): ShutdownReport;
+  /**
+   * Has `target` stopped with the others: `intake` all at once, `drain` one after the other in the order they were
+   * added, from the source to the sink, `close` in the reverse order. Returns `target`. `name` must be new.
+   * `ClosedError` once stopping has begun.
+   */
+  add<S extends Stoppable>(name: string, target: S, options?: ShutdownAddOptions): S;
+  /** For what ended before. False if there is none of this name. */
+  remove(name: string): boolean;
+  /** Begins; `finished` is the result. Called again: makes no difference. */
+  stop(): Promise<ShutdownReport>;
+  /** Waits for nobody any more: the rest is told to stop and forced to end. Begins if that hasn't happened. */
+  stopNow(): Promise<ShutdownReport>;
+}
+
+export type ShutdownStats = Readonly<{
+  targets: number;
+  phase: "running" | ShutdownPhase | "over";
+  stopped: number;
+  failed: number;
+  inside: number;
+}>;
+
+const PHASES = ["intake", "drain", "close"] as const;
+
+export function shutdown(options: ShutdownOptions = {}): Shutdown {
+  return new Coordinator(options);
+}
+
+class Coordinator implements Shutdown {
+  // I1  #phase goes from running through the phases to over, each once
+  // I2  signals of the process are listened to until it is over
+  readonly name: string | undefined;
+  readonly finished: Promise<ShutdownReport>;
+  readonly #clock: Clock;
+  readonly #timeoutMs: number;
+  readonly #phaseMs: Readonly<Partial<Record<ShutdownPhase, number>>>;
+  readonly #signals: readonly string[];
+  readonly #stopping = new AbortController();
+  readonly #haste = new AbortController();
+  readonly #targets = new Map<string, Target>();
+  readonly #told: Target[] = [];
+  readonly #finish: (report: ShutdownReport) => void;
+  #phase: ShutdownStats["phase"] = "running";
+  #startedAt = 0;
+  #tookMs: number | undefined;
+  #by: string | undefined;
+
+  constructor(options: ShutdownOptions) {
+    this.#timeoutMs = checkMs("timeoutMs", options.timeoutMs ?? 8_000);
+    this.#phaseMs = options.phaseMs ?? {};
+    for (const phase of PHASES) checkMs(`phaseMs.${phase}`, this.#phaseMs[phase] ?? 0);
+    this.#signals = options.signals ?? [];
+    this.#clock = options.clock ?? systemClock;
+    this.name = options.name;
+    const { promise, resolve } = Promise.withResolvers<ShutdownReport>();
+    [this.finished, this.#finish] = [promise, resolve];
+    register("shutdown", options, this);
+    for (const signal of this.#signals) signalSource()?.on(signal, this.#onSignal);
+  }
+
+  get signal(): AbortSignal {
+    return this.#stopping.signal;
+  }
+
+  stats(): ShutdownStats {
+    const count = (outcome: StopOutcome): number =>
+      [...this.#targets.values()].filter((each) => each.outcome === outcome).length;
+    return {
+      targets: this.#targets.size,
+      phase: this.#phase,
+      stopped: count("stopped"),
+      failed: count("failed"),
+      inside: count("inside"),
+    };
+  }
+
+  report(): ShutdownReport {
+    const rest = [...this.#targets.values()].filter((each) => !this.#told.includes(each));
+    const targets = [...this.#told, ...rest].map((each) => each.report(this.#clock));
+    const clean = targets.every(({ outcome }) => outcome === "stopped");
+    const tookMs = this.#phase === "running" ? 0 : (this.#tookMs ?? this.#clock.now() - this.#startedAt);
+    return { clean, tookMs, by: this.#by, targets };
+  }
+
+  add<S extends Stoppable>(name: string, target: S, options: ShutdownAddOptions = {}): S {
+    if (this.#phase !== "running") throw new ClosedError("shutdown");
+    if (typeof name !== "string") throw new TypeError(`name must be a string, got ${typeof name}`);
+    if (this.#targets.has(name)) throw new RangeError(`name must be new, got ${name} again`);
+    this.#targets.set(name, new Target(name, target, options));
+    return target;
+  }
+
+  remove(name: string): boolean {
+    return this.#phase === "running" && this.#targets.delete(name);
+  }
+
+  stop(): Promise<ShutdownReport> {
+    if (this.#phase === "running") void this.#run();
+    return this.finished;
+  }
+
+  stopNow(): Promise<ShutdownReport> {
+    this.#haste.abort(new ClosedError("shutdown"));
+    return this.stop();
+  }
+
+  async [asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  readonly #onSignal = (signal: string): void => {
+    if (this.#phase === "running") {
+      this.#by = signal;
+      void this.stop();
+    } else void this.stopNow();
+  };
+
+  async #run(): Promise<void> {
+    this.#startedAt = this.#clock.now();
+    const all = Deadline.after(this.#timeoutMs, { signal: this.#haste.signal, clock: this.#clock });
+    this.#phase = "intake";
+    this.#stopping.abort(new ClosedError("process"));
+    for (const phase of PHASES) {
+      this.#phase = phase;
+      const ownMs = this.#phaseMs[phase] ?? (phase === "close" ? Infinity : all.leftMs / 2);
+      const within = Deadline.after(ownMs, { within: all, clock: this.#clock });
+      const targets = [...this.#targets.values()].filter((each) => each.phase === phase);
+      if (phase === "intake") await Promise.all(targets.map((each) => this.#stop(each, within)));
+      else for (const each of phase === "close" ? targets.toReversed() : targets) await this.#stop(each, within);
+      within.close();
+    }
+    all.close();
+    for (const signal of this.#signals) signalSource()?.off(signal, this.#onSignal);
+    this.#tookMs = this.#clock.now() - this.#startedAt;
+    this.#phase = "over";
+    this.#finish(this.report());
+  }
+
+  #stop(target: Target, within: Deadline): Promise<void> {
+    this.#told.push(target);
+    return target.stop(within, this.#clock);
+  }
+}
+
+class Target {
+  readonly name: string;
+  readonly phase: ShutdownPhase;
+  outcome: StopOutcome = "running";
+  readonly #plan: StopPlan;
+  readonly #target: { stats?(): Stats };
+  readonly #timeoutMs: number;
+  readonly #done: PromiseLike<unknown> | undefined;
+  #toldAt = 0;
+  #tookMs: number | undefined;
+  #error: { readonly error: unknown } | undefined;
+  #stats: Stats | undefined;
+
+  constructor(name: string, target: Stoppable, options: ShutdownAddOptions) {
+    const plan = planOf(target);
+    this.name = name;
+    this.phase = checkOneOf("phase", options.phase ?? plan.phase, PHASES);
+    this.#plan = { ...plan, force: options.force ?? plan.force };
+    this.#target = target as { stats?(): Stats };
+    this.#timeoutMs = checkMs("timeoutMs", options.timeoutMs ?? Infinity);
+    this.#done = options.done;
+  }
+
+  report(clock: Clock): TargetReport {
+    const { name, phase, outcome } = this;
+    const tookMs = outcome === "running" ? 0 : (this.#tookMs ?? clock.now() - this.#toldAt);
+    return { name, phase, outcome, tookMs, ...this.#error, ...(this.#stats && { stats: this.#stats }) };
+  }
+
+  async stop(within: Deadline, clock: Clock): Promise<void> {
+    this.outcome = "stopping";
+    this.#toldAt = clock.now();
+    const deadline = Deadline.after(this.#timeoutMs, { within, clock });
+    try {
+      const isInTime = await this.#hasEnded(deadline.signal);
+      this.outcome = isInTime ? "stopped" : "inside";
+      if (!isInTime) this.#force(deadline.signal.reason);
+    } catch (error) {
+      this.outcome = "failed";
+      this.#error = { error };
+    }
+    deadline.close();
+    this.#tookMs = clock.now() - this.#toldAt;
+  }
+
+  /** What is told too late to be waited for has still stopped, if it does so at once. */
+  #hasEnded(signal: AbortSignal): boolean | Promise<boolean> {
+    const ends = [this.#plan.stop({ signal }), this.#done].filter(isThenable);
+    return ends.length === 0 || endsBefore(signal, Promise.all(ends));
+  }
+
+  #force(reason: unknown): void {
+    const keep = (error: unknown): void => void (this.#error = { error });
+    try {
+      this.#stats = this.#target.stats?.();
+      Promise.resolve(this.#plan.force?.(reason)).catch(keep);
+    } catch (error) {
+      keep(error);
+    }
+  }
+}
+
+function endsBefore(signal: AbortSignal, end: Promise<unknown>): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    end.then(() => resolve(true), reject);
+    if (signal.aborted) resolve(false);
+    else signal.addEventListener("abort", () => resolve(false), { once: true });
+  });
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as Partial<PromiseLike<unknown>> | undefined | null)?.then === "function";
+}
+
+/** What Node, Deno and Bun have. */
+interface SignalSource {
+  on(signal: string, listener: (signal: string) => void): unknown;
+  off(signal: string, listener: (signal: string) => void): unknown;
+}
+
+function signalSource(): SignalSource | undefined {
+  return (globalThis as { readonly process?: SignalSource }).process;
+}
