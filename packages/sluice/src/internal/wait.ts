@@ -37,7 +37,7 @@ export class Wait<T, B = void> extends Promise<T> implements Watching {
   }
 
   /** For whoever has taken it out of the line. */
-  grant(value: T): void {
+  grant(value: T | PromiseLike<T>): void {
     this.#settle(value);
   }
 
@@ -46,8 +46,8 @@ export class Wait<T, B = void> extends Promise<T> implements Watching {
     const list = this.lane?.list;
     if (list === undefined) return;
     list.remove(this);
-    list.onLeave?.(this.brought, reason);
-    this.#settle(Promise.reject(reason)); // by the one function there is: two turns later than by a second one
+    const instead = list.onLeave?.(this.brought, reason);
+    this.#settle(instead ?? Promise.reject(reason)); // by the one function there is: two turns later than by a second one
   }
 
   onAbort(reason: unknown): void {

@@ -4,6 +4,7 @@ import { systemClock } from "../clock/system.ts";
 import { ClosedError, QueueFullError } from "../errors.ts";
 import { checkInteger, checkMs, checkPriority, checkWait, checkWeight } from "../internal/check.ts";
 import type { NameOptions } from "../internal/names.ts";
+import { asPlainPromise, Wait } from "../internal/wait.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import type { WaitOptions, WeightedWaitOptions } from "../policy.ts";
 import type { Lender } from "./permit.ts";
@@ -39,7 +40,7 @@ export class PermitPool<G> implements Lender {
   // I1  #free + what is out = #limit; #free is negative only while a lowered limit is still exceeded
   // I2  whose turn it is waits only while it wants more than #free, or is about to hear of its abort
   // I3  permits go out in the order of the line, `acquire` callers resume in it, no newcomer overtakes a waiter
-  // I4  nobody waits for more than #limit; once closed, nobody waits and nothing goes out
+  // I4  nobody waits for more than #limit; once closed, nobody waits and nothing goes out, but to a `Reclaim`
   readonly #kind: string;
   readonly #issue: (weight: number) => G;
   readonly #maxWaiting: number;
@@ -174,11 +175,23 @@ export class PermitPool<G> implements Lender {
     }
   }
 
+  /** For who gave one back only to wait for a `Condition` and must have it again: no bound and no closing is in the way. */
+  reclaim(): Promise<G> {
+    if (this.#free > 0 && this.waiting === 0) {
+      this.#take(1);
+      return Promise.resolve(this.issue({}));
+    }
+    return this.#waits.join(new Reclaim<G>(this.#clock.now(), 1), undefined, this.#clock);
+  }
+
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#rejected += this.waiting;
-    if (this.waiting > 0) this.#waits.rejectAll(new ClosedError(this.#kind));
+    if (this.waiting === 0) return;
+    const error = new ClosedError(this.#kind);
+    for (const wait of this.#waits.inOrder()) {
+      if (!(wait instanceof Reclaim)) wait.reject(this.#refuse(error));
+    }
   }
 
   #take(weight: number): void {
@@ -190,7 +203,7 @@ export class PermitPool<G> implements Lender {
   #serve(): void {
     const waits = this.#waits;
     for (let next = waits.first; next !== undefined && next.brought <= this.#free; next = waits.first) {
-      if (next.isDoomed || this.#closed) return;
+      if (next.isDoomed || (this.#closed && !(next instanceof Reclaim))) return;
       waits.remove(next);
       this.#take(next.brought);
       next.grant(this.#issue(next.brought)); // handed over in the same turn: nobody can slip in (I3)
@@ -209,3 +222,7 @@ export class PermitPool<G> implements Lender {
     return error;
   }
 }
+
+class Reclaim<G> extends Wait<G, number> {}
+
+asPlainPromise(Reclaim);

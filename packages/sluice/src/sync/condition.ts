@@ -1,0 +1,186 @@
+/**
+ * Condition variable: who holds a mutex lets go of it until something about what it guards has changed. One for each
+ * thing to wait for, as many to a mutex as needed: with one for two, a signal wakes the wrong side. A signal that
+ * nobody waits for is gone: what is true already needs no waiting for. As Java's Condition, but for `waitFor`.
+ */
+import type { Clock } from "../clock/clock.ts";
+import { systemClock } from "../clock/system.ts";
+import { NotHeldError, TimeoutError } from "../errors.ts";
+import { checkWait } from "../internal/check.ts";
+import { type NameOptions, register } from "../internal/names.ts";
+import type { Wait } from "../internal/wait.ts";
+import { WaitList } from "../internal/wait-list.ts";
+import type { WaitOptions } from "../policy.ts";
+import type { Mutex } from "./mutex.ts";
+import { lenderOf, type Permit, renewPermit } from "./permit.ts";
+import type { PermitPool } from "./permit-pool.ts";
+
+export interface ConditionOptions extends NameOptions {
+  /** Runs `timeoutMs` and tells ages. @default systemClock */
+  readonly clock?: Clock | undefined;
+}
+
+export type ConditionStats = Readonly<{
+  /** Those who wait to be woken; who has been woken and waits for the mutex counts there. */
+  waiting: number;
+  /** Age of the longest wait that goes on; 0 if nobody waits. */
+  oldestWaitMs: number;
+  /** Waiters woken so far. */
+  woken: number;
+  /** Signals and broadcasts that woke nobody. */
+  unheard: number;
+  timedOut: number;
+  aborted: number;
+}>;
+
+/** What a waiter left behind. */
+interface Waiting {
+  readonly guard: Permit;
+  readonly pool: PermitPool<Permit>;
+  readonly predicate: (() => boolean) | undefined;
+  /** Woken by a signal, which the next may need if this one cannot use it. */
+  signalled: boolean;
+}
+
+export class Condition {
+  // I1  a wait is in the line until it is woken, aborts, times out or its predicate throws; from then on, and in the
+  //     same turn, it stands in the line of the mutex, and its promise settles when its guard holds again
+  // I2  a signal wakes one, whose promise resolves; one that finds its predicate false again signals the next
+  readonly mutex: Mutex;
+  readonly name: string | undefined;
+  readonly #clock: Clock;
+  readonly #waiters: WaitList<void, Waiting>;
+  #woken = 0;
+  #unheard = 0;
+
+  constructor(mutex: Mutex, options: ConditionOptions = {}) {
+    this.mutex = mutex;
+    this.#clock = options.clock ?? systemClock;
+    this.#waiters = new WaitList<void, Waiting>({
+      owner: this,
+      onLeave: (waiting, reason) => comeBack(waiting).then(() => Promise.reject(reason)),
+    });
+    this.name = options.name;
+    register("condition", options, this);
+  }
+
+  get waiting(): number {
+    return this.#waiters.size;
+  }
+
+  stats(): ConditionStats {
+    const { timedOut, aborted } = this.#waiters;
+    const oldestWaitMs = this.#waiters.oldestWaitMs(this.#clock);
+    return { waiting: this.waiting, oldestWaitMs, woken: this.#woken, unheard: this.#unheard, timedOut, aborted };
+  }
+
+  /**
+   * Lets go of the mutex until it is woken, and has it again when the promise settles, also when it rejects: `signal`
+   * and `timeoutMs` end the wait to be woken, and nothing ends the wait for the mutex after that, since whoever holds
+   * the guard would believe it held. Who has been woken is no longer aborted. With `timeoutMs` 0 it doesn't let go.
+   * What it waited for may be over by then: test it in a loop, or use `waitFor`, which does.
+   * Rejects with `NotHeldError` if the mutex is not locked by `guard`.
+   */
+  wait(guard: Permit, options: WaitOptions = {}): Promise<void> {
+    try {
+      return this.#wait(this.#check(guard, undefined), options);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /**
+   * As `wait`, until `predicate` holds: at once if it does, and it does when the promise resolves. It is called by who
+   * signals, so that nobody is woken in vain, and again with the mutex held. If it throws, that rejects this wait alone.
+   */
+  async waitFor(guard: Permit, predicate: () => boolean, options: WaitOptions = {}): Promise<void> {
+    const { signal, timeoutMs = Infinity } = options;
+    checkWait(options);
+    const waiting = this.#check(guard, predicate);
+    const until = timeoutMs === Infinity ? Infinity : this.#clock.now() + timeoutMs;
+    let leftMs = timeoutMs;
+    while (!this.#holds(waiting, predicate)) {
+      try {
+        await this.#wait(waiting, { signal, timeoutMs: leftMs });
+      } catch (error) {
+        throw error instanceof TimeoutError && error.timeoutMs === leftMs ? new TimeoutError(timeoutMs) : error;
+      }
+      if (until !== Infinity) leftMs = Math.max(0, until - this.#clock.now());
+    }
+  }
+
+  /**
+   * Wakes who has waited longest, of those in `waitFor` only one whose predicate holds. It need not be called with the
+   * mutex held, but then what the predicates read may be half done.
+   */
+  signal(): void {
+    let wait = this.#waiters.first;
+    while (wait !== undefined && !isReady(wait)) {
+      // A predicate is foreign code, and may have ended any wait, this one too: then there is no way on from here.
+      wait = wait.lane === undefined ? this.#waiters.first : wait.behind;
+    }
+    if (wait === undefined) this.#unheard += 1;
+    else this.#wake(wait, true);
+  }
+
+  /** Wakes all who wait now, of those in `waitFor` only those whose predicate holds. They get the mutex one by one. */
+  broadcast(): void {
+    const before = this.#woken;
+    for (const wait of this.#waiters.live()) if (isReady(wait)) this.#wake(wait, false);
+    if (this.#woken === before) this.#unheard += 1;
+  }
+
+  #check(guard: Permit, predicate: (() => boolean) | undefined): Waiting {
+    if (!this.mutex.isHeldBy(guard)) throw new NotHeldError("mutex");
+    return { guard, pool: lenderOf(guard) as PermitPool<Permit>, predicate, signalled: false };
+  }
+
+  #wait(waiting: Waiting, options: WaitOptions): Promise<void> {
+    checkWait(options);
+    this.#waiters.refuseHaste(options);
+    const wait = this.#waiters.wait(options, this.#clock, waiting);
+    waiting.guard.release(); // only now: what throws before has let go of nothing
+    return wait;
+  }
+
+  #wake(wait: Wait<void, Waiting>, signalled: boolean): void {
+    this.#woken += 1;
+    this.#waiters.remove(wait);
+    wait.brought.signalled = signalled;
+    wait.grant(comeBack(wait.brought));
+  }
+
+  #holds(waiting: Waiting, predicate: () => boolean): boolean {
+    let holds = false;
+    try {
+      holds = test(predicate);
+    } finally {
+      if (!holds && waiting.signalled) this.signal(); // somebody else may have use for it
+      waiting.signalled = false;
+    }
+    return holds;
+  }
+}
+
+/** Resolves when the mutex is locked by the same guard again. */
+function comeBack({ guard, pool }: Waiting): Promise<void> {
+  return pool.reclaim().then((fresh) => renewPermit(guard, fresh));
+}
+
+/** Not if it leaves while it is asked: its predicate may throw, or abort it. */
+function isReady(wait: Wait<void, Waiting>): boolean {
+  const { predicate } = wait.brought;
+  try {
+    return !wait.isDoomed && (predicate === undefined || test(predicate)) && wait.lane !== undefined;
+  } catch (error) {
+    wait.reject(error);
+    return false;
+  }
+}
+
+/** A promise would always hold. */
+function test(predicate: () => boolean): boolean {
+  const result = predicate();
+  if (typeof result !== "boolean") throw new TypeError(`predicate must return a boolean, got ${typeof result}`);
+  return result;
+}
