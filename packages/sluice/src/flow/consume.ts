@@ -18,19 +18,28 @@ export type Consumer<T> = (item: T, context: RunContext) => unknown;
 export interface Consumed<T> {
   take(options: WaitOptions): Promise<T>;
   fail(error: unknown): void;
-  /** Whether `error` is how a consumer hears of `close`. */
-  isEnd(error: unknown): boolean;
-  /** A worker begins, or ends. */
-  count(change: 1 | -1): void;
 }
 
-export async function consume<T>(queue: Consumed<T>, fn: Consumer<T>, options: ConsumeOptions): Promise<void> {
+/** What a queue knows of its consumers. */
+export interface ConsumerRegister {
+  /** A worker begins, or ends. */
+  count(change: 1 | -1): void;
+  /** Whether `error` is how a consumer hears of `close`. */
+  isEnd(error: unknown): boolean;
+}
+
+export async function consume<T>(
+  queue: Consumed<T>,
+  fn: Consumer<T>,
+  options: ConsumeOptions,
+  register: ConsumerRegister,
+): Promise<void> {
   const { workers = 1, signal } = options;
   if (typeof fn !== "function") throw new TypeError(`fn must be a function, got ${typeof fn}`);
   checkInteger("workers", workers, { min: 1 });
   checkSignal(signal);
   signal?.throwIfAborted();
-  const consumption = new Consumption(queue, fn, options.onLateError);
+  const consumption = new Consumption(queue, fn, register, options.onLateError);
   if (signal !== undefined) consumption.watch(signal);
   try {
     await Promise.all(Array.from({ length: workers }, () => consumption.work()));
@@ -45,14 +54,21 @@ class Consumption<T> extends Watcher {
   // I2  nothing is taken once #stop has aborted
   readonly #queue: Consumed<T>;
   readonly #fn: Consumer<T>;
+  readonly #register: ConsumerRegister;
   readonly #onLateError: ((error: unknown) => void) | undefined;
   readonly #stop = new AbortController();
   #early: { readonly reason: unknown } | undefined;
 
-  constructor(queue: Consumed<T>, fn: Consumer<T>, onLateError: ((error: unknown) => void) | undefined) {
+  constructor(
+    queue: Consumed<T>,
+    fn: Consumer<T>,
+    register: ConsumerRegister,
+    onLateError: ((error: unknown) => void) | undefined,
+  ) {
     super();
     this.#queue = queue;
     this.#fn = fn;
+    this.#register = register;
     this.#onLateError = onLateError;
   }
 
@@ -69,13 +85,13 @@ class Consumption<T> extends Watcher {
   /** Never rejects: the others must have ended too. */
   async work(): Promise<void> {
     const { signal } = this.#stop;
-    this.#queue.count(1);
+    this.#register.count(1);
     try {
       for (;;) await this.#call(await this.#queue.take({ signal }), signal);
     } catch (error) {
-      if (!this.#queue.isEnd(error)) this.onAbort(error);
+      if (!this.#register.isEnd(error)) this.onAbort(error);
     } finally {
-      this.#queue.count(-1);
+      this.#register.count(-1);
     }
   }
 
@@ -90,12 +106,12 @@ class Consumption<T> extends Watcher {
     }
   }
 
-  #tellLate(error: unknown): void {
+  #tellLate(late: unknown): void {
     try {
-      if (this.#onLateError === undefined) throw error;
-      this.#onLateError(error);
-    } catch (failure) {
-      void Promise.reject(failure); // seen as unhandled
+      if (this.#onLateError === undefined) throw late;
+      this.#onLateError(late);
+    } catch (error) {
+      void Promise.reject(error); // seen as unhandled
     }
   }
 }

@@ -1,25 +1,23 @@
 import type { Clock, Timer, TimerTask } from "../clock/clock.ts";
 import { asPlainPromise, Wait } from "../internal/wait.ts";
-import type { QueueLines } from "./queue-lines.ts";
+import type { QueueCore } from "./queue-core.ts";
 
 /** Adds to `batch` what comes within `maxWaitMs`, until it has `max`, `signal` aborts or the queue ends. */
 export async function waitForMore<T>(
-  lines: QueueLines<T>,
+  core: QueueCore<T, never>,
   batch: T[],
   max: number,
   maxWaitMs: number,
   signal: AbortSignal | undefined,
 ): Promise<T[]> {
-  const { clock } = lines;
+  const { clock } = core;
   const until = clock.now() + maxWaitMs;
   for (let leftMs = maxWaitMs; leftMs > 0 && batch.length < max; leftMs = until - clock.now()) {
-    if (signal?.aborted === true || lines.isOver()) break;
-    const wait = new MoreWait<T>(clock.now(), leftMs);
-    lines.awaitItem(wait, signal);
-    const more = (await wait) as T[];
+    if (signal?.aborted === true || core.isOver) break;
+    const more = (await core.joinConsumers(new MoreWait<T>(clock.now(), leftMs), signal)) as T[];
     if (more.length === 0) break;
     batch.push(...more);
-    lines.fill(batch, max);
+    core.fill(batch, max);
   }
   return batch;
 }

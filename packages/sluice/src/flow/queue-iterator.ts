@@ -1,26 +1,27 @@
 import { asPlainPromise, Wait } from "../internal/wait.ts";
-import type { QueueLines } from "./queue-lines.ts";
+import type { QueueCore } from "./queue-core.ts";
 
 /** Written by hand: an async generator takes half as long again, and its `return` waits for a `next` under way. */
 export class Items<T> implements AsyncIterableIterator<T, undefined> {
-  readonly #lines: QueueLines<T>;
+  readonly #core: QueueCore<T, never>;
   #left: AbortController | undefined;
   #isOver = false;
 
-  constructor(lines: QueueLines<T>) {
-    this.#lines = lines;
+  constructor(core: QueueCore<T, never>) {
+    this.#core = core;
   }
 
   next(): Promise<IteratorResult<T, undefined>> {
     try {
       if (this.#isOver) return Promise.resolve(END);
-      if (this.#lines.canTake()) return Promise.resolve({ done: false, value: this.#lines.next() });
+      if (this.#core.canTake()) return Promise.resolve({ done: false, value: this.#core.next() });
       this.#left ??= new AbortController();
-      const wait = new NextWait<T>(this.#lines);
-      this.#lines.awaitItem(wait, this.#left.signal);
-      return wait as Promise<unknown> as Promise<IteratorResult<T, undefined>>;
+      const wait = new NextWait<T>(this.#core);
+      return this.#core.joinConsumers(wait, this.#left.signal) as Promise<unknown> as Promise<
+        IteratorResult<T, undefined>
+      >;
     } catch (error) {
-      return this.#lines.isEnd(error) ? Promise.resolve(END) : Promise.reject(error);
+      return error === this.#core.closedBy ? Promise.resolve(END) : Promise.reject(error);
     }
   }
 
@@ -40,11 +41,11 @@ const END: IteratorReturnResult<undefined> = Object.freeze({ done: true, value: 
 
 /** Settles with a result of iteration, in as many turns as if the item had been there. */
 class NextWait<T> extends Wait<T> {
-  readonly #lines: QueueLines<T>;
+  readonly #core: QueueCore<T, never>;
 
-  constructor(lines: QueueLines<T>) {
-    super(lines.clock.now());
-    this.#lines = lines;
+  constructor(core: QueueCore<T, never>) {
+    super(core.clock.now());
+    this.#core = core;
   }
 
   override grant(value: T): void {
@@ -52,7 +53,7 @@ class NextWait<T> extends Wait<T> {
   }
 
   override reject(reason: unknown): void {
-    if (this.lane === undefined || !(reason === END || this.#lines.isEnd(reason))) return super.reject(reason);
+    if (this.lane === undefined || !(reason === END || reason === this.#core.closedBy)) return super.reject(reason);
     this.lane.list.remove(this);
     super.grant(END as T);
   }

@@ -18,7 +18,7 @@ export class Queue<T> extends BoundedQueue<T> {
   constructor(capacity: number, options: QueueOptions<T> = {}) {
     checkInteger("capacity", capacity, { min: 0 });
     const clock = options.clock ?? systemClock;
-    super(capacity, options, { kind: "queue", store: new RingStore<T>(clock, stampEvery(capacity, options)), clock });
+    super("queue", capacity, new RingStore<T>(clock, stampEvery(capacity, options)), options);
   }
 }
 

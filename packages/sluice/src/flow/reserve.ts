@@ -14,8 +14,8 @@ export interface Reservation<T, I extends object = object> extends Disposable {
 
 /** What a reservation is issued by. */
 export interface PlaceKeeper<T, I> {
-  enter(item: T, options: I | undefined): unknown;
-  fill(entry: unknown): boolean;
+  readonly store: { enter(item: T, options: I | undefined): unknown };
+  fillPlace(entry: unknown): boolean;
   vacate(): void;
 }
 
@@ -33,9 +33,9 @@ class HeldPlace<T, I extends object> implements Reservation<T, I> {
   put(item: T, options?: I): boolean {
     const keeper = this.#keeper;
     if (keeper === undefined) throw new ClosedError("reservation");
-    const entry = keeper.enter(item, options);
+    const entry = keeper.store.enter(item, options);
     this.#keeper = undefined;
-    return keeper.fill(entry);
+    return keeper.fillPlace(entry);
   }
 
   release(): void {
