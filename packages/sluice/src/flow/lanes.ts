@@ -243,6 +243,7 @@ function end<T, R, P, H>(lanes: Lanes<T, R, P, H>, reason: unknown): Promise<voi
   lanes.watchers?.leave(lanes);
   lanes.harvest.fail(lanes.held, reason);
   lanes.controller.abort(reason);
+  lanes.overBy = lanes.signal.reason; // which is no undefined
   return closed;
 }
 

@@ -1,0 +1,190 @@
+/**
+ * `mapLimit` whose results are read as they come: an async iterable that reads its source no faster than it is read
+ * itself. For a chain of such steps, use `pipeline`.
+ */
+import { checkInteger } from "../internal/check.ts";
+import { Ring } from "../internal/ring.ts";
+import { type Harvest, type Lanes, leaveLanes, type MapFunction, type MapOptions, openLanes, pump } from "./lanes.ts";
+import { startLanes } from "./lanes.ts";
+
+export interface StreamOptions extends MapOptions {
+  /** Whether results come in the order of the items; else in the order in which they are ready. @default true */
+  readonly ordered?: boolean | undefined;
+  /**
+   * Items that may have been started and not been read, beyond `concurrency` of them; a slow item at the head of an
+   * ordered stream then keeps fewer calls from starting. An integer >= 0. @default 0
+   */
+  readonly buffer?: number | undefined;
+}
+
+/**
+ * The results of `fn(item, { signal, index })`, at most `concurrency` calls at a time. Nothing starts before the first
+ * read. An early end, as by `break`, aborts the calls that run, and closes the source before the loop is left.
+ *
+ * The first error ends the stream: the calls that run are aborted with it, the source is closed, and who reads gets
+ * what was ready before it, and then the error as it is. An abort by `signal` is for who reads next, at once.
+ */
+export function mapStream<T, R>(
+  items: Iterable<T> | AsyncIterable<T>,
+  concurrency: number,
+  fn: MapFunction<T, R>,
+  options: StreamOptions = {},
+): AsyncIterableIterator<R, undefined> {
+  return new MapStream(items, concurrency, fn, options);
+}
+
+class MapStream<T, R> implements AsyncIterableIterator<R, undefined> {
+  readonly #outlet: Outlet<R>;
+  readonly #lanes: Lanes<T, R, Slot<R>, Outlet<R>>;
+  #isStarted = false;
+
+  constructor(
+    items: Iterable<T> | AsyncIterable<T>,
+    concurrency: number,
+    fn: MapFunction<T, R>,
+    options: StreamOptions,
+  ) {
+    const { signal, ordered = true, buffer = 0 } = options;
+    const capacity = concurrency + checkInteger("buffer", buffer, { min: 0 });
+    this.#outlet = new Outlet(ordered, capacity, signal);
+    this.#lanes = openLanes(items, concurrency, fn, options, toOutlet as Harvest<R, Slot<R>, Outlet<R>>, this.#outlet);
+  }
+
+  next(): Promise<IteratorResult<R, undefined>> {
+    try {
+      this.#start();
+      const result = this.#outlet.read();
+      pump(this.#lanes);
+      return result;
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  async return(): Promise<IteratorReturnResult<undefined>> {
+    this.#outlet.end();
+    await leaveLanes(this.#lanes, undefined);
+    return END;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  #start(): void {
+    if (this.#isStarted || this.#outlet.isEnded) return;
+    this.#isStarted = true;
+    try {
+      startLanes(this.#lanes);
+    } catch (error) {
+      this.#outlet.end();
+      throw error;
+    }
+  }
+}
+
+/** The place of one result. */
+interface Slot<R> {
+  isReady: boolean;
+  value: R;
+}
+
+interface Reader<R> {
+  readonly resolve: (result: IteratorResult<R, undefined>) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** Where results wait for readers, or readers for results. */
+class Outlet<R> {
+  // I1  #unread results have been begun and not been read, #capacity at most
+  // I2  #slots are in the order in which they will be read; a reader waits only while the first is not ready
+  // I3  once ended, nobody waits and nothing is kept
+  readonly #isOrdered: boolean;
+  readonly #capacity: number;
+  readonly #signal: AbortSignal | undefined;
+  readonly #slots = new Ring<Slot<R>>();
+  readonly #readers = new Ring<Reader<R>>();
+  #unread = 0;
+  #failure: { readonly reason: unknown } | undefined;
+  #isComplete = false;
+  isEnded = false;
+
+  constructor(isOrdered: boolean, capacity: number, signal: AbortSignal | undefined) {
+    this.#isOrdered = isOrdered;
+    this.#capacity = capacity;
+    this.#signal = signal;
+  }
+
+  get hasRoom(): boolean {
+    return this.#unread < this.#capacity;
+  }
+
+  reserve(): Slot<R> {
+    const slot: Slot<R> = { isReady: false, value: undefined as R };
+    this.#unread += 1;
+    if (this.#isOrdered) this.#slots.push(slot);
+    return slot;
+  }
+
+  keep(slot: Slot<R>, value: R): void {
+    slot.isReady = true;
+    slot.value = value;
+    if (!this.#isOrdered) this.#slots.push(slot);
+    while (this.#readers.size > 0 && this.#slots.peek()?.isReady === true)
+      this.#readers.shift()?.resolve(this.#shift());
+  }
+
+  read(): Promise<IteratorResult<R, undefined>> {
+    if (this.#slots.peek()?.isReady === true) return Promise.resolve(this.#shift());
+    if (this.#failure !== undefined) {
+      const { reason } = this.#failure;
+      this.end();
+      return Promise.reject(reason);
+    }
+    if (this.#isComplete || this.isEnded) return Promise.resolve(END);
+    return new Promise((resolve, reject) => this.#readers.push({ resolve, reject }));
+  }
+
+  /** All results are in; those that have not been read are ready. */
+  complete(): void {
+    this.#isComplete = true;
+    if (this.#readers.size > 0) this.end();
+  }
+
+  fail(reason: unknown): void {
+    if (this.isEnded) return;
+    if (this.#signal?.aborted === true) this.#dropSlots();
+    this.#failure = { reason };
+    const reader = this.#readers.shift();
+    if (reader === undefined) return;
+    reader.reject(reason);
+    this.end();
+  }
+
+  end(): void {
+    this.isEnded = true;
+    this.#failure = undefined;
+    this.#dropSlots();
+    while (this.#readers.size > 0) this.#readers.shift()?.resolve(END);
+  }
+
+  #shift(): IteratorYieldResult<R> {
+    this.#unread -= 1;
+    return { done: false, value: this.#slots.shift()?.value as R };
+  }
+
+  #dropSlots(): void {
+    while (this.#slots.size > 0) this.#slots.shift();
+  }
+}
+
+const END: IteratorReturnResult<undefined> = { done: true, value: undefined };
+
+const toOutlet: Harvest<unknown, Slot<unknown>, Outlet<unknown>> = {
+  hasRoom: (outlet) => outlet.hasRoom,
+  reserve: (outlet) => outlet.reserve(),
+  keep: (outlet, slot, value) => outlet.keep(slot, value),
+  forgive: () => false,
+  finish: (outlet) => outlet.complete(),
+  fail: (outlet, reason) => outlet.fail(reason),
+};
