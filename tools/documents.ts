@@ -5,6 +5,7 @@
 //   ts quote=FILE#NAME   is what stands between `// #region NAME` and `// #endregion` in FILE
 //   ts            is type-checked as a module of its own
 //   ts fragment, and every other block: not checked
+// And fails where docs/reference is not what the sources say (tools/pages.ts).
 // `SLUICE_DATA` is a temporary folder for all blocks of a document, and they run in order.
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,6 +13,7 @@ import { appendFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync,
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 import { stripVTControlCharacters } from "node:util";
+import { declare, stalePages } from "./pages.ts";
 
 export interface Block {
   readonly file: string;
@@ -200,6 +202,9 @@ if (import.meta.main) {
   }
   const types = typeFaults(documents.flat());
   report("types of the TypeScript blocks", types.length === 0 ? undefined : types.join("\n"));
+  declare();
+  const stale = stalePages();
+  report("docs/reference", stale.length === 0 ? undefined : `${stale.join(", ")}: npm run pages -- --write`);
   const tally = process.env["TALLY"];
   if (tally !== undefined) appendFileSync(tally, `${JSON.stringify(count)}\n`);
   process.exitCode = count.failed === 0 ? 0 : 1;
