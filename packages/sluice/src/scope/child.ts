@@ -43,3 +43,9 @@ export class Child<T> extends Promise<T> {
 function nothing(): void {}
 
 type Settle = (value: unknown) => void;
+
+/** Whether it is how a call says that it was ended by this signal. Node has errors of its own for that. */
+export function isEcho(error: unknown, signal: AbortSignal | undefined): boolean {
+  if (signal?.aborted !== true) return false;
+  return Object.is(error, signal.reason) || (error instanceof Error && error.name === "AbortError");
+}

@@ -116,3 +116,12 @@ class InOrder<T> {
     return this.#entries.toSorted(([a], [b]) => a - b).map(([, value]) => value);
   }
 }
+
+const claimed = new WeakSet<object>();
+
+/** For a group: it must be nobody else's. */
+export function claim<T, R>(joiner: Joiner<T, R>): Joiner<T, R> {
+  if (claimed.has(joiner)) throw new TypeError("joiner must be a new one for each group, got one of another group");
+  claimed.add(joiner);
+  return joiner;
+}

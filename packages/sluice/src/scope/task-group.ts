@@ -13,8 +13,8 @@ import { type NameOptions, register } from "../internal/names.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { RunContext, Task, WaitOptions } from "../policy.ts";
-import { Child } from "./child.ts";
-import { failFast, type Joiner, type TaskOutcome } from "./joiner.ts";
+import { Child, isEcho } from "./child.ts";
+import { claim, failFast, type Joiner, type TaskOutcome } from "./joiner.ts";
 
 export interface TaskGroupOptions<T = unknown, R = void> extends NameOptions {
   /** What the end of a child means for the others. A new one for each group. @default failFast() */
@@ -391,19 +391,4 @@ class ParentWatcher extends Watcher {
   override onAbort(reason: unknown): void {
     this.#group.abort(reason);
   }
-}
-
-/** Whether it is how a call says that it was ended by this signal. Node has errors of its own for that. */
-function isEcho(error: unknown, signal: AbortSignal | undefined): boolean {
-  if (signal?.aborted !== true) return false;
-  return Object.is(error, signal.reason) || (error instanceof Error && error.name === "AbortError");
-}
-
-const claimed = new WeakSet<object>();
-
-/** A joiner has the state of one group. */
-function claim<T, R>(joiner: Joiner<T, R>): Joiner<T, R> {
-  if (claimed.has(joiner)) throw new TypeError("joiner must be a new one for each group, got one of another group");
-  claimed.add(joiner);
-  return joiner;
 }
