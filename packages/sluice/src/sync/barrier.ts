@@ -213,7 +213,10 @@ export class Barrier {
       signal?.throwIfAborted();
       this.#checkArrival(party);
       const pass = { generation: this.#generation, index: this.#arrived };
-      if (this.#isComplete(this.#arrived + 1)) return this.#trip(pass);
+      if (this.#isComplete(this.#arrived + 1)) {
+        this.#countArrival(party);
+        return this.#trip(pass);
+      }
       this.#waiters.refuseHaste(options);
       const wait = this.#waiters.wait(options, this.#clock, pass);
       this.#countArrival(party);
