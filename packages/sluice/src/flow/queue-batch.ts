@@ -17,7 +17,7 @@ export async function waitForMore<T>(
     const more = (await core.joinConsumers(new MoreWait<T>(clock.now(), leftMs), signal)) as T[];
     if (more.length === 0) break;
     batch.push(...more);
-    core.fill(batch, max);
+    core.drainTo(batch, max);
   }
   return batch;
 }
@@ -40,7 +40,7 @@ class MoreWait<T> extends Wait<T> implements TimerTask {
     const list = this.lane?.list;
     if (list === undefined) return;
     list.remove(this);
-    list.onLeave?.(undefined, reason);
+    void list.onLeave?.(undefined, reason);
     super.grant([] as T);
   }
 

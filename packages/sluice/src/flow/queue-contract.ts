@@ -107,9 +107,7 @@ export abstract class BoundedQueue<T, I extends object = object> implements Asyn
       if (options !== undefined) checkWait(options);
       if (core.canTake()) return Promise.resolve(core.next());
       if (options !== undefined) core.consumers.refuseHaste(options);
-      const wait = core.consumers.wait(options ?? {}, core.clock);
-      core.expect();
-      return wait;
+      return core.waitForItem(options ?? {});
     } catch (error) {
       return Promise.reject(error);
     }
@@ -122,7 +120,7 @@ export abstract class BoundedQueue<T, I extends object = object> implements Asyn
   async takeBatch(max: number, options: BatchOptions = {}): Promise<T[]> {
     checkInteger("max", max, { min: 1, infinity: true });
     const maxWaitMs = checkMs("maxWaitMs", options.maxWaitMs ?? 0);
-    const batch = this.#core.fill([await this.take(options)], max);
+    const batch = this.#core.drainTo([await this.take(options)], max);
     return maxWaitMs > 0 ? waitForMore(this.#core, batch, max, maxWaitMs, options.signal) : batch;
   }
 
@@ -166,7 +164,7 @@ export abstract class BoundedQueue<T, I extends object = object> implements Asyn
   /** What is there, in order, at most `max` items. */
   pollBatch(max: number): T[] {
     checkInteger("max", max, { min: 1, infinity: true });
-    return this.#core.fill([], max);
+    return this.#core.drainTo([], max);
   }
 
   /** The next item, left where it is; undefined if there is none. */

@@ -4,6 +4,7 @@ import { ClosedError, QueueFullError } from "../errors.ts";
 import { checkOneOf } from "../internal/check.ts";
 import type { Wait } from "../internal/wait.ts";
 import { WaitList } from "../internal/wait-list.ts";
+import type { WaitOptions } from "../policy.ts";
 import type { QueueOptions, WhenFull } from "./queue-options.ts";
 import type { QueueStore } from "./queue-store.ts";
 import { issueReservation, type PlaceKeeper, type Reservation } from "./reserve.ts";
@@ -35,6 +36,7 @@ export class QueueCore<T, I extends object> implements PlaceKeeper<T, I> {
   readonly #onUndelivered: ((item: T, reason: unknown) => void) | undefined;
   #state: "open" | "closed" | "failed" = "open";
   #endedBy: unknown;
+  #isServing = false;
 
   constructor(capacity: number, store: QueueStore<T, I>, clock: Clock, options: QueueOptions<T>, agingMs?: number) {
     const { whenFull = "wait", onUndelivered } = options;
@@ -58,6 +60,7 @@ export class QueueCore<T, I extends object> implements PlaceKeeper<T, I> {
 
   /** Whether there is an item now, which may be what nobody had taken when it failed. */
   hasNext(): boolean {
+    if (this.consumers.size > 0 && this.store.isReady) this.onReady(); // ripe, but its timer has yet to fire (I3)
     return this.store.isReady || (this.producers.size > 0 && this.#giver() !== undefined);
   }
 
@@ -78,16 +81,29 @@ export class QueueCore<T, I extends object> implements PlaceKeeper<T, I> {
   }
 
   /** Adds to `batch` what is there, until it has `max`. */
-  fill(batch: T[], max: number): T[] {
+  drainTo(batch: T[], max: number): T[] {
     while (batch.length < max && this.hasNext()) batch.push(this.next());
     return batch;
   }
 
   /** Only while there is no item. */
+  waitForItem(options: WaitOptions): Promise<T> {
+    this.store.expect?.(true); // foreign code, which may throw before anybody is in line
+    try {
+      return this.consumers.wait(options, this.clock);
+    } finally {
+      this.expect();
+    }
+  }
+
+  /** As `waitForItem`, for a wait that the caller has made. */
   joinConsumers<W extends Wait<T>>(wait: W, signal: AbortSignal | undefined): W {
-    void this.consumers.join(wait, signal, this.clock);
-    this.expect();
-    return wait;
+    this.store.expect?.(true);
+    try {
+      return this.consumers.join(wait, signal, this.clock);
+    } finally {
+      this.expect();
+    }
   }
 
   /** Tells the store whether anybody waits. */
@@ -151,13 +167,22 @@ export class QueueCore<T, I extends object> implements PlaceKeeper<T, I> {
     else this.#admit();
   }
 
+  /** An item was taken out by who knows it. */
+  onRemoved(): void {
+    this.undelivered += 1;
+    this.onRoom();
+  }
+
   /** An item is ready that wasn't, and somebody waits for it. Only where items ripen. */
   onReady(): void {
+    if (this.#isServing) return; // a producer was let in meanwhile
+    this.#isServing = true;
     for (let consumer = firstLive(this.consumers); consumer !== undefined; consumer = firstLive(this.consumers)) {
       if (!this.store.isReady) break;
       this.consumers.remove(consumer);
       consumer.grant(this.next());
     }
+    this.#isServing = false;
     this.expect();
   }
 
