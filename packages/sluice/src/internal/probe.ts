@@ -6,10 +6,12 @@ import type { Task } from "../policy.ts";
 
 /** Told of what is held and who waits. Says nothing back and throws nothing. */
 export interface Probe {
-  /** `lender` gave out `hold`, a permit or a guard, to who runs now, or to who had made `wait`. */
-  took(lender: object, hold: object, weight?: number, wait?: object): void;
+  /** `lender` gave out `hold`, a permit or a guard, to who runs now, or to who had made `wait`. No object is no hold. */
+  took(lender: object, hold: unknown, weight?: number, wait?: object): void;
   /** Only once for each hold; also for one that was taken unobserved. */
   gaveBack(hold: object): void;
+  /** `to` is now what `from` was, which is nothing any more. */
+  moved(from: object, to: object): void;
   /** Calls `fn`, which holds `hold` until what it returns has settled: who waits in there is who holds it. */
   within<T>(hold: object, fn: () => T): T;
   /** `fn` as what takes a slot of `lender` when it is called, and has it until what it returned has settled. */
@@ -20,6 +22,8 @@ export interface Probe {
   left(wait: object): void;
   /** Who runs now is one of the `parties` that `owner` waits for. */
   arrived(owner: object, parties: number): void;
+  /** Calls `fn` as who had `hold` and gave it back, or as nobody. */
+  as<T>(hold: object, fn: () => T): T;
   /** Calls `fn` as somebody of its own: what it waits for is not waited for by who called. */
   enter<T>(fn: () => T): T;
 }

@@ -2,6 +2,8 @@
  * Who is doing something: an async context and what descends from it. Only entered while `enable` is on, and only where
  * the runtime has async context; elsewhere nobody has an identity.
  */
+import { AsyncContext } from "../internal/async-context.ts";
+
 export class Activity {
   readonly parent: Activity | undefined;
 
@@ -15,29 +17,13 @@ export class Activity {
   }
 }
 
-interface AsyncStorage {
-  run<T>(store: Activity, fn: () => T): T;
-  getStore(): Activity | undefined;
-}
-
-interface Builtins {
-  getBuiltinModule?(id: "node:async_hooks"): { readonly AsyncLocalStorage: new () => AsyncStorage } | undefined;
-}
-
-let storage: AsyncStorage | undefined;
-
-/** Makes identities possible where they are. Called by who enables: an unused storage must not exist. */
-export function openActivities(): void {
-  const { process } = globalThis as { readonly process?: Builtins };
-  const hooks = process?.getBuiltinModule?.("node:async_hooks");
-  if (hooks !== undefined) storage ??= new hooks.AsyncLocalStorage();
-}
+const context = new AsyncContext<Activity | undefined>();
 
 export function currentActivity(): Activity | undefined {
-  return storage?.getStore();
+  return context.get();
 }
 
-/** Calls `fn` as `activity`. */
-export function inActivity<T>(activity: Activity, fn: () => T): T {
-  return storage === undefined ? fn() : storage.run(activity, fn);
+/** Calls `fn` as `activity`, or as nobody. */
+export function inActivity<T>(activity: Activity | undefined, fn: () => T): T {
+  return context.run(activity, fn);
 }

@@ -7,7 +7,6 @@ import { systemClock } from "../clock/system.ts";
 import { checkMs } from "../internal/check.ts";
 import { dispose } from "../internal/dispose.ts";
 import { probe, setProbe } from "../internal/probe.ts";
-import { openActivities } from "./activity.ts";
 import { tellOf } from "./events.ts";
 import { Ledger } from "./ledger.ts";
 import { deadlockReport } from "./checks/deadlock.ts";
@@ -66,7 +65,6 @@ class Watching implements Watch, TimerTask {
     this.#stallMs = checkMs("stallMs", stallMs);
     this.#clock = clock;
     this.ledger = new Ledger(clock, stacks, () => this.#look());
-    openActivities();
     setProbe(this.ledger);
   }
 

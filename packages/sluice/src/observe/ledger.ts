@@ -74,7 +74,8 @@ export class Ledger implements Probe {
     return [...this.#lenders].filter(({ target }) => target.deref() !== undefined);
   }
 
-  took(lender: object, hold: object, weight = 1, wait?: object): void {
+  took(lender: object, hold: unknown, weight = 1, wait?: object): void {
+    if (typeof hold !== "object" || hold === null) return;
     const waiting = wait === undefined ? undefined : this.#waits.get(wait);
     const taken = this.#enter(this.#lender(lender), weight, waiting ?? this.#origin());
     this.#holds.set(hold, taken);
@@ -84,9 +85,20 @@ export class Ledger implements Probe {
   gaveBack(hold: object): void {
     const taken = this.#holds.get(hold);
     if (taken === undefined) return;
-    this.#holds.delete(hold);
     this.#goneHolds.unregister(taken);
     taken.lender.holds.delete(taken);
+  }
+
+  moved(from: object, to: object): void {
+    const taken = this.#holds.get(from);
+    if (taken === undefined) return;
+    this.#goneHolds.unregister(taken);
+    this.#goneHolds.register(to, taken, taken);
+    this.#holds.set(to, taken);
+  }
+
+  as<T>(hold: object, fn: () => T): T {
+    return inActivity(this.#holds.get(hold)?.by, fn);
   }
 
   within<T>(hold: object, fn: () => T): T {

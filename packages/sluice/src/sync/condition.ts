@@ -9,6 +9,7 @@ import { NotHeldError, TimeoutError } from "../errors.ts";
 import { checkWait } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
 import type { Wait } from "../internal/wait.ts";
+import { probe } from "../internal/probe.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import type { WaitOptions } from "../policy.ts";
 import type { Mutex } from "./mutex.ts";
@@ -164,7 +165,9 @@ export class Condition {
 
 /** Resolves when the mutex is locked by the same guard again. */
 function comeBack({ guard, pool }: Waiting): Promise<void> {
-  return pool.reclaim().then((fresh) => renewPermit(guard, fresh));
+  // It is not who wakes it that waits for the mutex.
+  const reclaimed = probe === undefined ? pool.reclaim() : probe.as(guard, () => pool.reclaim());
+  return reclaimed.then((fresh) => renewPermit(guard, fresh));
 }
 
 /** Not if it leaves while it is asked: its predicate may throw, or abort it. */

@@ -6,6 +6,7 @@
 import { SelfWaitError } from "../errors.ts";
 import { checkOneOf } from "../internal/check.ts";
 import { register } from "../internal/names.ts";
+import { probe } from "../internal/probe.ts";
 import type { Policy, PriorityWaitOptions, RunContext, WaitOptions } from "../policy.ts";
 import { followHolds, holding, holds } from "./mutex-holds.ts";
 import { issuePermit, lenderOf, type Permit } from "./permit.ts";
@@ -64,7 +65,8 @@ export class Mutex implements Policy {
     try {
       signal?.throwIfAborted(); // the abort may have come between the grant and this turn
       const call = (): T | PromiseLike<T> => fn({ signal, guard });
-      return await (this.#throwsOnReentry ? holding(guard, call) : call());
+      const enter = this.#throwsOnReentry ? () => holding(guard, call) : call;
+      return await (probe === undefined ? enter() : probe.within(guard, enter));
     } finally {
       guard.release();
     }

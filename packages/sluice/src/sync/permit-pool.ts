@@ -4,6 +4,7 @@ import { systemClock } from "../clock/system.ts";
 import { ClosedError, QueueFullError } from "../errors.ts";
 import { checkInteger, checkMs, checkPriority, checkWait, checkWeight } from "../internal/check.ts";
 import type { NameOptions } from "../internal/names.ts";
+import { notice, probe } from "../internal/probe.ts";
 import { asPlainPromise, Wait } from "../internal/wait.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import type { WaitOptions, WeightedWaitOptions } from "../policy.ts";
@@ -42,6 +43,7 @@ export class PermitPool<G> implements Lender {
   // I3  permits go out in the order of the line, `acquire` callers resume in it, no newcomer overtakes a waiter
   // I4  nobody waits for more than #limit; once closed, nobody waits and nothing goes out, but to a `Reclaim`
   readonly #kind: string;
+  readonly #owner: object;
   readonly #issue: (weight: number) => G;
   readonly #maxWaiting: number;
   readonly #clock: Clock;
@@ -62,6 +64,7 @@ export class PermitPool<G> implements Lender {
     free: number = limit,
   ) {
     this.#kind = kind;
+    this.#owner = owner;
     this.#limit = limit;
     this.#free = free;
     this.#issue = issue;
@@ -111,7 +114,7 @@ export class PermitPool<G> implements Lender {
 
   /** For what has been taken. */
   issue({ weight = 1 }: WeightedWaitOptions): G {
-    return this.#issue(weight);
+    return this.#lend(weight, undefined);
   }
 
   /** Takes what is asked for if it can be had at once. Throws for bad options and aborted signals. */
@@ -187,6 +190,7 @@ export class PermitPool<G> implements Lender {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    notice?.("closed", this.#owner);
     if (this.waiting === 0) return;
     const error = new ClosedError(this.#kind);
     for (const wait of this.#waits.inOrder()) {
@@ -206,7 +210,7 @@ export class PermitPool<G> implements Lender {
       if (next.isDoomed || (this.#closed && !(next instanceof Reclaim))) return;
       waits.remove(next);
       this.#take(next.brought);
-      next.grant(this.#issue(next.brought)); // handed over in the same turn: nobody can slip in (I3)
+      next.grant(this.#lend(next.brought, next)); // handed over in the same turn: nobody can slip in (I3)
     }
   }
 
@@ -217,8 +221,15 @@ export class PermitPool<G> implements Lender {
     }
   }
 
+  #lend(weight: number, wait: object | undefined): G {
+    const granted = this.#issue(weight);
+    probe?.took(this.#owner, granted, weight, wait);
+    return granted;
+  }
+
   #refuse(error: Error): Error {
     this.#rejected += 1;
+    notice?.("rejected", this.#owner, error);
     return error;
   }
 }

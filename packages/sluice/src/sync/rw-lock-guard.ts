@@ -1,5 +1,6 @@
 import { NotHeldError } from "../errors.ts";
 import { dispose } from "../internal/dispose.ts";
+import { probe } from "../internal/probe.ts";
 import type { RunContext } from "../policy.ts";
 
 /**
@@ -88,7 +89,9 @@ class HeldRead<T> implements ReadGuard<T> {
   release(): void {
     const host = this.#host;
     this.#host = undefined;
-    host?.endRead(this.#since);
+    if (host === undefined) return;
+    probe?.gaveBack(this);
+    host.endRead(this.#since);
   }
 
   [dispose](): void {
@@ -116,13 +119,16 @@ class HeldWrite<T> implements WriteGuard<T> {
   downgrade(): ReadGuard<T> {
     const host = held(this.#host, "write");
     this.#host = undefined;
+    probe?.gaveBack(this);
     return host.downgrade(this.#since);
   }
 
   release(): void {
     const host = this.#host;
     this.#host = undefined;
-    host?.endWrite(this.#since);
+    if (host === undefined) return;
+    probe?.gaveBack(this);
+    host.endWrite(this.#since);
   }
 
   [dispose](): void {

@@ -7,6 +7,7 @@ import { systemClock } from "../clock/system.ts";
 import { ClosedError, QueueFullError } from "../errors.ts";
 import { checkInteger, checkOneOf, checkWait } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
+import { notice, probe } from "../internal/probe.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import type { RunContext, WaitOptions } from "../policy.ts";
 import {
@@ -191,6 +192,7 @@ export class RwLock<T = undefined> {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    notice?.("closed", this);
     this.#rejected += this.waiting;
     if (this.waiting > 0) this.#waiters.rejectAll(new ClosedError("lock"));
   }
@@ -201,7 +203,8 @@ export class RwLock<T = undefined> {
     const guard = this.tryRead() ?? (await this.read(options));
     try {
       signal?.throwIfAborted(); // the abort may have come between the grant and this turn
-      return await fn({ signal, value: guard.value });
+      const call = (): R | PromiseLike<R> => fn({ signal, value: guard.value });
+      return await (probe === undefined ? call() : probe.within(guard, call));
     } finally {
       guard.release();
     }
@@ -213,7 +216,9 @@ export class RwLock<T = undefined> {
     const guard = this.tryWrite() ?? (await this.write(options));
     try {
       signal?.throwIfAborted();
-      return await fn({ signal, value: guard.value, replace: (value) => guard.replace(value) });
+      const replace = (value: T): void => guard.replace(value);
+      const call = (): R | PromiseLike<R> => fn({ signal, value: guard.value, replace });
+      return await (probe === undefined ? call() : probe.within(guard, call));
     } finally {
       guard.release();
     }
@@ -230,6 +235,7 @@ export class RwLock<T = undefined> {
 
   #refuse(error: Error): Error {
     this.#rejected += 1;
+    notice?.("rejected", this, error);
     return error;
   }
 
@@ -246,20 +252,24 @@ export class RwLock<T = undefined> {
       if (this.#writing || (!isReader && this.#reading > 0)) return;
       this.#waiters.remove(first);
       if (!isReader) this.#waitingWriters -= 1;
-      first.grant(isReader ? this.#startRead() : this.#startWrite());
+      first.grant(isReader ? this.#startRead(first) : this.#startWrite(first));
     }
   }
 
-  #startRead(): ReadGuard<T> {
+  #startRead(wait?: object): ReadGuard<T> {
     this.#reading += 1;
     this.#reads += 1;
-    return issueRead(this.#host, this.#now());
+    const guard = issueRead(this.#host, this.#now());
+    probe?.took(this, guard, 1, wait);
+    return guard;
   }
 
-  #startWrite(): WriteGuard<T> {
+  #startWrite(wait?: object): WriteGuard<T> {
     this.#writing = true;
     this.#writes += 1;
-    return issueWrite(this.#host, this.#now());
+    const guard = issueWrite(this.#host, this.#now());
+    probe?.took(this, guard, 1, wait);
+    return guard;
   }
 
   #endRead(since: number): void {
