@@ -8,7 +8,7 @@ import { checkOneOf } from "../internal/check.ts";
 import { register } from "../internal/names.ts";
 import { probe } from "../internal/probe.ts";
 import type { Policy, PriorityWaitOptions, RunContext, WaitOptions } from "../policy.ts";
-import { followHolds, holding, holds } from "./mutex-holds.ts";
+import { followHolds, holding, holds } from "./holds.ts";
 import { issuePermit, lenderOf, type Permit } from "./permit.ts";
 import { type LineOptions, type LineStats, PermitPool } from "./permit-pool.ts";
 
@@ -65,7 +65,7 @@ export class Mutex implements Policy {
     try {
       signal?.throwIfAborted(); // the abort may have come between the grant and this turn
       const call = (): T | PromiseLike<T> => fn({ signal, guard });
-      const enter = this.#throwsOnReentry ? () => holding(guard, call) : call;
+      const enter = this.#throwsOnReentry ? () => holding(this, guard, call) : call;
       return await (probe === undefined ? enter() : probe.within(guard, enter));
     } finally {
       guard.release();
@@ -103,7 +103,7 @@ export class Mutex implements Policy {
 
   #admits(options: PriorityWaitOptions): boolean {
     if (this.#pool.admits(options)) return true;
-    if (this.#throwsOnReentry && holds(this.#pool)) throw new SelfWaitError("mutex");
+    if (this.#throwsOnReentry && holds(this)) throw new SelfWaitError("mutex");
     return false;
   }
 }

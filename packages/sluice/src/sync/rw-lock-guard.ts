@@ -28,6 +28,8 @@ type Fixed =
 
 /** A held read lock. Releasing it twice is the same as releasing it once. */
 export interface ReadGuard<T> extends Disposable {
+  /** Until it is released. */
+  readonly isHeld: boolean;
   /** What the lock guards. Throws `NotHeldError` once it is released. */
   readonly value: DeepReadonly<T>;
   release(): void;
@@ -35,6 +37,8 @@ export interface ReadGuard<T> extends Disposable {
 
 /** The held write lock. Releasing it twice is the same as releasing it once. */
 export interface WriteGuard<T> extends Disposable {
+  /** Until it is released or downgraded. */
+  readonly isHeld: boolean;
   /** What the lock guards, to be changed in place. Throws `NotHeldError` once it is released. */
   readonly value: T;
   /** Another value for the lock to guard. Throws `NotHeldError` once it is released. */
@@ -82,6 +86,10 @@ class HeldRead<T> implements ReadGuard<T> {
     this.#since = since;
   }
 
+  get isHeld(): boolean {
+    return this.#host !== undefined;
+  }
+
   get value(): DeepReadonly<T> {
     return held(this.#host, "read").value as DeepReadonly<T>;
   }
@@ -106,6 +114,10 @@ class HeldWrite<T> implements WriteGuard<T> {
   constructor(host: GuardHost<T>, since: number) {
     this.#host = host;
     this.#since = since;
+  }
+
+  get isHeld(): boolean {
+    return this.#host !== undefined;
   }
 
   get value(): T {

@@ -4,12 +4,13 @@
  */
 import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
-import { ClosedError, QueueFullError } from "../errors.ts";
+import { ClosedError, QueueFullError, SelfWaitError } from "../errors.ts";
 import { checkInteger, checkOneOf, checkWait } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
 import { notice, probe } from "../internal/probe.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import type { RunContext, WaitOptions } from "../policy.ts";
+import { followHolds, holding, holds } from "./holds.ts";
 import {
   type GuardHost,
   issueRead,
@@ -28,6 +29,14 @@ export interface RwLockOptions extends NameOptions {
    * @default "fair"
    */
   readonly prefer?: "fair" | "readers" | "writers" | undefined;
+  /**
+   * What comes of waiting for the lock under `run` of the same lock, such as for the write lock by who reads: waiting for
+   * oneself until `timeoutMs` or for good, or a `SelfWaitError` at once. Told by the async context: who holds a guard of
+   * `read` or `write` is not known, nor anything in a browser, and a function that was only handed over in there, to run
+   * after the section has ended, is taken for one that waits.
+   * @default "wait"
+   */
+  readonly reentry?: "wait" | "throw" | undefined;
   /** Callers allowed to wait; the next one gets `QueueFullError`. Each is held by its caller. An integer >= 0. @default Infinity */
   readonly maxWaiting?: number | undefined;
   /** Runs `timeoutMs` and tells ages. @default systemClock */
@@ -78,6 +87,7 @@ export class RwLock<T = undefined> {
   readonly readers: RwLockSide<ReadContext<T>>;
   /** One writes at a time. */
   readonly writers: RwLockSide<WriteContext<T>>;
+  readonly #throwsOnReentry: boolean;
   readonly #maxWaiting: number;
   readonly #clock: Clock;
   readonly #waiters: WaitList<ReadGuard<T> | WriteGuard<T>, Mode>;
@@ -95,6 +105,7 @@ export class RwLock<T = undefined> {
   /** A lock that guards nothing but what its users agree on. */
   constructor(options: RwLockOptions = {}) {
     this.prefer = checkOneOf("prefer", options.prefer ?? "fair", ["fair", "readers", "writers"]);
+    this.#throwsOnReentry = checkOneOf("reentry", options.reentry ?? "wait", ["wait", "throw"]) === "throw";
     this.#maxWaiting = checkInteger("maxWaiting", options.maxWaiting ?? Infinity, { min: 0, infinity: true });
     this.#clock = options.clock ?? systemClock;
     this.#waiters = new WaitList({ owner: this, onLeave: (mode) => this.#onLeave(mode) });
@@ -104,6 +115,7 @@ export class RwLock<T = undefined> {
       endWrite: (since) => this.#endWrite(since),
       downgrade: (since) => this.#downgrade(since),
     };
+    if (this.#throwsOnReentry) followHolds();
     this.readers = { run: (fn, waitOptions) => this.#runRead(fn, waitOptions) };
     this.writers = { run: (fn, waitOptions) => this.#runWrite(fn, waitOptions) };
     this.name = options.name;
@@ -224,8 +236,13 @@ export class RwLock<T = undefined> {
     }
   }
 
+  #within<R>(guard: ReadGuard<T> | WriteGuard<T>, call: () => R): R {
+    return this.#throwsOnReentry ? holding(this, guard, call) : call();
+  }
+
   #wait<G extends ReadGuard<T> | WriteGuard<T>>(mode: Mode, options: WaitOptions): Promise<G> {
     if (this.#closed) throw this.#refuse(new ClosedError("lock"));
+    if (this.#throwsOnReentry && holds(this)) throw new SelfWaitError("lock");
     this.#waiters.refuseHaste(options);
     if (this.waiting >= this.#maxWaiting) throw this.#refuse(new QueueFullError(this.#maxWaiting));
     const wait = this.#waiters.wait(options, this.#clock, mode, `${mode}rs` === this.prefer ? 1 : 0);

@@ -1,12 +1,12 @@
 /**
- * Which mutexes the function that runs now was called under, told by the runtime's async context (Node, Deno, Bun): a
+ * Which locks the function that runs now was called under, told by the runtime's async context (Node, Deno, Bun): a
  * browser has none, and there nothing is known.
  */
-import { lenderOf, type Lender, type Permit } from "./permit.ts";
 
-/** A guard, and what was held around it. */
+/** The guard of a lock, and what was held around it. */
 interface Hold {
-  readonly guard: Permit;
+  readonly lock: object;
+  readonly guard: { readonly isHeld: boolean };
   readonly around: Hold | undefined;
 }
 
@@ -29,15 +29,15 @@ export function followHolds(): void {
   if (hooks !== undefined) context ??= new hooks.AsyncLocalStorage();
 }
 
-/** Calls `fn`, and knows from within that `guard` is held around it. */
-export function holding<T>(guard: Permit, fn: () => T): T {
-  return context === undefined ? fn() : context.run({ guard, around: context.getStore() }, fn);
+/** Calls `fn`, and knows from within that this guard of `lock` is held around it. */
+export function holding<T>(lock: object, guard: Hold["guard"], fn: () => T): T {
+  return context === undefined ? fn() : context.run({ lock, guard, around: context.getStore() }, fn);
 }
 
-/** Whether who asks runs under a guard of this lender that hasn't been given back. */
-export function holds(lender: Lender): boolean {
+/** Whether who asks runs under a guard of this lock that hasn't been given back. */
+export function holds(lock: object): boolean {
   for (let hold = context?.getStore(); hold !== undefined; hold = hold.around) {
-    if (lenderOf(hold.guard) === lender) return true;
+    if (hold.lock === lock && hold.guard.isHeld) return true;
   }
   return false;
 }
