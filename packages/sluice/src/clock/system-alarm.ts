@@ -1,0 +1,99 @@
+/**
+ * One native timer for any number of ours: a `TimerQueue` and the `setTimeout` that wakes it. Set to the earliest timer,
+ * left alone when that one is cancelled, and gone with the last.
+ */
+import type { Timer, TimerTask } from "./clock.ts";
+import { TimerQueue } from "./timer-queue.ts";
+
+/** `setTimeout` fires at once when the delay is longer than this. */
+export const MAX_LEG_MS: number = 2 ** 31 - 1;
+
+/** The runtime's own, whatever a test puts in their place later: what was set before goes on by them. */
+const { setTimeout, clearTimeout, performance } = globalThis;
+const { now } = performance; // oxlint-disable-line typescript/unbound-method -- bound at each call
+
+/** Whether timers are still those of the runtime. Fakes by Sinon, Vitest and Jest say so; wrappers count as fakes. */
+export function isRuntimesOwn(): boolean {
+  return globalThis.setTimeout === setTimeout && !IS_FAKED;
+}
+
+const IS_FAKED = [setTimeout, now].some((each) => "clock" in each || "_isMockFunction" in each);
+
+interface AsyncHooks {
+  readonly AsyncLocalStorage: { snapshot(): (fn: () => void) => void };
+}
+
+/** A shared timer belongs to no caller: it must not keep the async context of whoever happened to arm it. */
+const { process } = globalThis as { process?: { getBuiltinModule?(id: string): AsyncHooks | undefined } };
+const outside =
+  process?.getBuiltinModule?.("node:async_hooks")?.AsyncLocalStorage.snapshot() ?? ((fn: () => void) => fn());
+
+export class Alarm {
+  // I1  #native is armed exactly while the queue holds a timer and no task runs, for #wakeAt or a leg before it
+  // I2  #wakeAt is not later than the earliest timer is due; -Infinity while tasks run, which arms nothing
+  readonly #queue = new TimerQueue();
+  readonly #background: boolean;
+  #native: ReturnType<typeof setTimeout> | undefined;
+  #wakeAt = Infinity;
+  /** What a task sets waits for a later turn, however coarse the clock is. */
+  #notBefore = 0;
+
+  constructor(background: boolean) {
+    this.#background = background;
+  }
+
+  set(delayMs: number, task: TimerTask): Timer {
+    const dueAt = Math.max(now.call(performance) + delayMs, this.#notBefore);
+    const handle = this.#queue.insert(dueAt, task);
+    if (dueAt < this.#wakeAt || this.#queue.size === 1) this.#arm();
+    return new QueuedTimer(this, handle);
+  }
+
+  cancel(handle: number): void {
+    if (this.#queue.cancel(handle) && this.#queue.size === 0) this.#disarm();
+  }
+
+  #arm(): void {
+    clearTimeout(this.#native);
+    this.#wakeAt = this.#queue.nextDueAt();
+    const delayMs = Math.min(Math.ceil(this.#wakeAt - now.call(performance)), MAX_LEG_MS);
+    outside(() => {
+      this.#native = setTimeout(this.#wake, delayMs);
+    });
+    if (this.#background) (this.#native as { unref?(): void }).unref?.(); // browsers need none and have none
+  }
+
+  #disarm(): void {
+    clearTimeout(this.#native);
+    this.#native = undefined;
+    this.#wakeAt = Infinity;
+  }
+
+  /** Node wakes up to a millisecond early (https://github.com/nodejs/node/issues/26578), and a leg may be one of many. */
+  readonly #wake = (): void => {
+    const until = now.call(performance);
+    this.#wakeAt = -Infinity;
+    this.#notBefore = Math.floor(until) + 1;
+    try {
+      for (let task = this.#queue.popDue(until); task !== undefined; task = this.#queue.popDue(until)) task.onTimer();
+    } finally {
+      // Also when a task has thrown: its error is the runtime's to report, and the others' turn is the next.
+      if (this.#queue.size > 0) this.#arm();
+      else this.#disarm();
+    }
+  };
+}
+
+class QueuedTimer implements Timer {
+  readonly #alarm: Alarm;
+  readonly #handle: number;
+
+  constructor(alarm: Alarm, handle: number) {
+    this.#alarm = alarm;
+    this.#handle = handle;
+  }
+
+  cancel(): void {
+    this.#alarm.cancel(this.#handle);
+  }
+}
