@@ -149,7 +149,7 @@ it("says what is wrong with an option", () => {
   expect(() => new Limiter(0)).toThrow("concurrency must be an integer >= 1 or Infinity, got 0");
   expect(() => new Limiter(1, { capacity: -1 })).toThrow("capacity must be an integer >= 0 or Infinity, got -1");
   expect(() => new Limiter(1, { whenFull: "drop" as "wait" })).toThrow(
-    "whenFull must be one of reject, wait, got drop",
+    "whenFull must be one of reject, wait, drop-newest, drop-oldest, caller-runs, got drop",
   );
 });
 
@@ -175,12 +175,19 @@ it("tells depth, age and counts by name", async () => {
     concurrency: 1,
     capacity: 3,
     running: 0,
+    taken: 0,
     waiting: 0,
     oldestWaitMs: 0,
     completed: 2,
     rejected: 1,
+    dropped: 0,
+    cleared: 0,
+    selfWaits: 0,
     timedOut: 1,
     aborted: 1,
+    overdue: 0,
+    abandoned: 0,
+    paused: false,
     closed: false,
   });
   const entry = namedEntries().find(({ name }) => name === "smtp");

@@ -1,100 +1,116 @@
 /**
  * Runs at most `concurrency` functions at a time, the others in the order they were handed in. With a `capacity` it is
- * a bulkhead: a dependency that has become slow fills its own line and nobody else's.
+ * a bulkhead: a dependency that has become slow fills its own line and nobody else's. It is an executor, too: it pauses,
+ * closes, drains and aborts.
  */
 import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
-import { ClosedError, QueueFullError } from "../errors.ts";
-import { checkInteger, checkOneOf, checkWait } from "../internal/check.ts";
-import { EitherSignal } from "../internal/either-signal.ts";
-import { type NameOptions, register } from "../internal/names.ts";
+import { ClearedError, ClosedError, QueueFullError } from "../errors.ts";
+import { checkInteger, checkMs, checkOneOf, checkPriority, checkWait, checkWeight } from "../internal/check.ts";
+import { isContextFree } from "../internal/context.ts";
+import { register } from "../internal/names.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import { whenSettled } from "../internal/when-settled.ts";
-import type { Policy, Task, WaitOptions } from "../policy.ts";
+import type { Policy, RunContext, Task, WaitOptions } from "../policy.ts";
+import type { LimiterOptions, LimiterRunOptions, LimiterStats, LimiterWhenFull, StartRate } from "./limiter/options.ts";
+import { type Place, Request, type Work, weightOf } from "./limiter/request.ts";
+import { Rest } from "./limiter/rest.ts";
+import { Run } from "./limiter/run.ts";
+import { SelfWaits } from "./limiter/self-waits.ts";
+import { StateWaits } from "./limiter/state-waits.ts";
+import { limitTime } from "./limiter/time-limit.ts";
 
-export interface LimiterOptions extends NameOptions {
-  /** Calls accepted beyond those that run. An integer >= 0; 0 accepts only what can run at once. @default Infinity */
-  readonly capacity?: number | undefined;
-  /**
-   * What a call gets when even the line is full: `QueueFullError`, or it waits to be accepted, which bounds nothing but
-   * holds back a caller who awaits each call. @default "reject"
-   */
-  readonly whenFull?: "reject" | "wait" | undefined;
-  /** Runs `timeoutMs` and tells ages. @default systemClock */
-  readonly clock?: Clock | undefined;
-}
-
-export type LimiterStats = Readonly<{
-  concurrency: number;
-  capacity: number;
-  /** Slots that are taken. */
-  running: number;
-  waiting: number;
-  /** Age of the longest wait that goes on; 0 if nobody waits. */
-  oldestWaitMs: number;
-  /** Calls that had a slot and gave it back, whatever came of them. */
-  completed: number;
-  /** Calls turned away because the limiter was full or closed, those that waited when it closed included. */
-  rejected: number;
-  /** Calls that got no slot, because of their `timeoutMs` or because their signal aborted while they waited. */
-  timedOut: number;
-  aborted: number;
-  closed: boolean;
-}>;
+const PLAIN: LimiterRunOptions = {};
+const POLICIES = ["reject", "wait", "drop-newest", "drop-oldest", "caller-runs"] as const;
 
 export class Limiter implements Policy {
-  // I1  0 <= #running <= concurrency; a slot is taken from the grant until what `fn` returned has settled
-  // I2  somebody waits only while all slots are taken
-  // I3  slots go out in the order of the calls; no newcomer overtakes
+  // I1  0 <= #taken <= concurrency, but for what a lowered limit still has to come down; a call has its slots from the
+  //     grant until what `fn` returned has settled, or until it is abandoned
+  // I2  somebody waits only while the next in line wants more slots than are free, the limiter is paused or rests, or
+  //     the next is about to hear of its abort; nobody waits for more than concurrency
+  // I3  slots go out in the order of the line, which no newcomer overtakes
   // I4  of those in line, the first `capacity` are accepted; once closed there are no others
-  // I5  each call counts once: among those that run, wait, are completed, rejected, timed out or aborted
-  readonly concurrency: number;
+  // I5  each call counts once: among those that run, wait, are completed, rejected, dropped, cleared, timed out, aborted
+  //     or waited for themselves
   readonly capacity: number;
   readonly name: string | undefined;
-  readonly #whenFull: "reject" | "wait";
+  readonly #whenFull: LimiterWhenFull | ((options: LimiterRunOptions) => LimiterWhenFull);
+  readonly #rate: StartRate | undefined;
   readonly #clock: Clock;
-  readonly #line = new WaitList<Task<unknown>, Task<unknown>>();
-  readonly #drains = new WaitList<void>();
+  readonly #line: WaitList<Task<unknown> | Run, Work>;
+  readonly #known = new Map<unknown, Set<Request>>();
+  readonly #rest: Rest;
+  readonly #selfWaits: SelfWaits | undefined;
   readonly #stop = new AbortController();
-  #running = 0;
-  #completed = 0;
-  #rejected = 0;
-  #closed = false;
+  readonly #context: RunContext = Object.freeze({ signal: this.#stop.signal });
+  readonly #counts = { completed: 0, rejected: 0, dropped: 0, cleared: 0, overdue: 0, abandoned: 0 };
+  #states: StateWaits | undefined;
+  #concurrency: number;
+  /** Below this a slot may go out: `concurrency`, or 0 while nothing may start. */
+  #bound: number;
+  #taken = 0;
+  /** How many slots more are taken than calls run. */
+  #surplus = 0;
+  #isPaused = false;
+  #isClosed = false;
 
   /** At most `concurrency` calls at a time: an integer >= 1, or `Infinity`. */
   constructor(concurrency: number, options: LimiterOptions = {}) {
-    this.concurrency = checkInteger("concurrency", concurrency, { min: 1, infinity: true });
+    const { whenFull = "reject", rate, clock = systemClock, stallMs } = options;
+    this.#concurrency = this.#bound = checkConcurrency(concurrency);
     this.capacity = checkInteger("capacity", options.capacity ?? Infinity, { min: 0, infinity: true });
-    this.#whenFull = checkOneOf("whenFull", options.whenFull ?? "reject", ["reject", "wait"]);
-    this.#clock = options.clock ?? systemClock;
+    this.#whenFull = typeof whenFull === "function" ? whenFull : checkOneOf("whenFull", whenFull, POLICIES);
+    this.#rate = rate;
+    this.#clock = clock;
+    const agingMs = checkMs("agingMs", options.agingMs ?? 1_000);
+    this.#line = new WaitList({ agingMs, onLeave: (work) => this.#left(work) });
+    this.#rest = new Rest(clock, () => this.#goOn());
+    const limitMs = checkMs("stallMs", stallMs ?? (isContextFree() ? 500 : Infinity));
+    if (limitMs < Infinity) this.#selfWaits = new SelfWaits(clock, limitMs);
     this.name = options.name;
     register("limiter", options, this);
   }
 
+  get concurrency(): number {
+    return this.#concurrency;
+  }
+
+  /** Calls that run. */
   get running(): number {
-    return this.#running;
+    return this.#taken - this.#surplus;
   }
 
   get waiting(): number {
     return this.#line.size;
   }
 
+  get paused(): boolean {
+    return this.#isPaused;
+  }
+
   get closed(): boolean {
-    return this.#closed;
+    return this.#isClosed;
+  }
+
+  /** Whether calls wait because of the limits: for slots, or for the rate. */
+  get saturated(): boolean {
+    return this.waiting > 0 && !this.#isPaused;
   }
 
   stats(): LimiterStats {
     return {
-      concurrency: this.concurrency,
+      concurrency: this.#concurrency,
       capacity: this.capacity,
-      running: this.#running,
+      running: this.running,
+      taken: this.#taken,
       waiting: this.waiting,
       oldestWaitMs: this.#line.oldestWaitMs(this.#clock),
-      completed: this.#completed,
-      rejected: this.#rejected,
+      ...this.#counts,
+      selfWaits: this.#selfWaits?.count ?? 0,
       timedOut: this.#line.timedOut,
       aborted: this.#line.aborted,
-      closed: this.#closed,
+      paused: this.#isPaused,
+      closed: this.#isClosed,
     };
   }
 
@@ -103,36 +119,87 @@ export class Limiter implements Policy {
    * has settled, also if the caller has long stopped waiting for it: a call that outlives its deadline is still a load
    * on what is protected. `fn`'s signal aborts with the caller's and with `abort`; where the caller gave none it
    * outlives the call, so take back the listeners you add. Functions that wait for nothing run one after the other, as
-   * promise reactions do, with no timer between them.
+   * promise reactions do, and make way for timers and I/O every few milliseconds.
+   * @throws RangeError at once if there are fewer slots in all than `weight`
    */
-  run<T>(fn: Task<T>, options: WaitOptions = {}): Promise<T> {
+  run<T>(fn: Task<T>, options: LimiterRunOptions = PLAIN): Promise<T> {
     try {
-      checkWait(options);
-      const { signal } = options;
-      if (this.#closed) throw this.#refuse(new ClosedError("limiter"));
-      if (this.#running < this.concurrency) {
-        this.#running += 1; // overtakes nobody (I2)
-        return (signal === undefined ? this.#start(fn) : this.#startWithin(signal, fn)) as Promise<T>;
+      const { signal, priority = 0, weight = 1 } = options;
+      let work: Work = fn;
+      if (options !== PLAIN) {
+        checkWait(options);
+        checkPriority(priority);
+        checkWeight(weight, this.#concurrency);
+        if (Request.isNeeded(options)) work = new Request(fn, options);
       }
-      this.#line.refuseHaste(options);
-      if (this.#whenFull === "reject" && this.waiting >= this.capacity) {
-        throw this.#refuse(new QueueFullError(this.capacity));
-      }
-      // A reaction made here runs in the async context of whoever calls, and keeps less than a suspended function would.
-      const start = signal === undefined ? this.#start : (task: Task<unknown>) => this.#startWithin(signal, task);
-      return this.#line.wait(options, this.#clock, fn).then(start) as Promise<T>;
+      if (this.#isClosed) throw this.#refuse(new ClosedError("limiter"));
+      const started = this.#admits(weight, priority) ? this.#startNow(work, signal, weight) : this.#wait(work, options);
+      return started as Promise<T>;
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
+  /** Who waits with this `id` goes on waiting with another priority, behind who has it already. Returns how many. */
+  setPriority(id: unknown, priority: number): number {
+    checkPriority(priority);
+    const requests = this.#known.get(id) ?? [];
+    let moved = 0;
+    for (const { wait } of requests) {
+      if (wait !== undefined) this.#line.move(wait, priority);
+      moved += 1;
+    }
+    this.#admit();
+    return moved;
+  }
+
+  /**
+   * Another limit from now on. If it is higher, those who wait start in this turn. If it is lower, what runs goes on, and
+   * nothing starts until less runs than the limit; who waits for more slots than there will be gets a `RangeError`.
+   */
+  resize(concurrency: number): void {
+    this.#concurrency = checkConcurrency(concurrency);
+    for (const wait of this.#line.inOrder()) {
+      const weight = weightOf(wait.brought);
+      if (weight > concurrency)
+        wait.reject(this.#refuse(new RangeError(`weight is ${weight} and the limit now ${concurrency}`)));
+    }
+    this.#goOn();
+  }
+
+  /** Starts nothing until `resume`. What runs goes on, and who comes waits. */
+  pause(): void {
+    this.#isPaused = true;
+    this.#bound = 0;
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#goOn();
+  }
+
+  /** Ends all waits with `reason`; what runs goes on. Returns how many there were. @param reason default `ClearedError` */
+  clear(reason: unknown = new ClearedError("limiter")): number {
+    const { waiting } = this;
+    this.#counts.cleared += waiting;
+    this.#turnOut(reason);
+    return waiting;
+  }
+
   /** Resolves as soon as nothing runs or waits. It turns nobody away: `close` first, or newcomers can put it off. */
   drain(options: WaitOptions = {}): Promise<void> {
+    return this.#waitFor(0, options);
+  }
+
+  /** Resolves as soon as nobody waits, though calls may run. */
+  empty(options: WaitOptions = {}): Promise<void> {
+    return this.below(1, options);
+  }
+
+  /** Resolves as soon as fewer than `count` calls wait: for who would rather not hand in more. An integer >= 1. */
+  below(count: number, options: WaitOptions = {}): Promise<void> {
     try {
-      checkWait(options);
-      if (this.#running === 0) return Promise.resolve();
-      this.#drains.refuseHaste(options);
-      return this.#drains.wait(options, this.#clock);
+      return this.#waitFor(checkInteger("count", count, { min: 1 }), options);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -140,10 +207,10 @@ export class Limiter implements Policy {
 
   /** Newcomers, and callers that wait to be accepted, get `ClosedError`; what was accepted runs. */
   close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
-    this.#rejected += Math.max(0, this.waiting - this.capacity);
-    if (this.waiting > this.capacity) this.#line.rejectAll(new ClosedError("limiter"), this.capacity);
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#counts.rejected += Math.max(0, this.waiting - this.capacity);
+    if (this.waiting > this.capacity) this.#turnOut(new ClosedError("limiter"), this.capacity);
   }
 
   /**
@@ -151,71 +218,254 @@ export class Limiter implements Policy {
    * with it; their slots stay taken until they have ended. @param reason as for `AbortController.abort`
    */
   abort(reason?: unknown): void {
-    this.#closed = true;
+    this.#isClosed = true;
     this.#stop.abort(reason);
-    this.#rejected += this.waiting;
-    this.#line.rejectAll(this.#stop.signal.reason);
+    this.#counts.rejected += this.waiting;
+    this.#turnOut(this.#stop.signal.reason);
   }
 
-  // The slot is taken already. One function for all that bring no signal: a closure takes 112 B in each call that waits.
-  readonly #start = (fn: Task<unknown>): Promise<unknown> => {
-    const { signal } = this.#stop;
+  #waitFor(count: number, options: WaitOptions): Promise<void> {
     try {
-      signal.throwIfAborted(); // the abort may have come between the grant and this turn
-      return whenSettled(fn({ signal }), this.#succeed, this.#fail);
+      checkWait(options);
+      this.#states ??= new StateWaits(this.#clock, this);
+      return this.#states.wait(count, options);
     } catch (error) {
-      this.#giveBack();
+      return Promise.reject(error);
+    }
+  }
+
+  #admits(weight: number, priority: number): boolean {
+    if (this.#taken + weight > this.#bound) return false;
+    if (this.#line.size > 0 && !this.#line.wouldBeFirst(priority, this.#clock)) return false;
+    return this.#rate === undefined || this.#rate.tryTake();
+  }
+
+  #startNow(work: Work, signal: AbortSignal | undefined, weight: number): Promise<unknown> {
+    this.#take(weight);
+    const isWatched = this.#selfWaits?.meetsStranger() === true;
+    if (signal === undefined && !isWatched && weight === 1 && !(work instanceof Request)) return this.#startPlain(work);
+    const run = new Run(work, signal, this.#stop.signal, weight);
+    return isWatched && this.#selfWaits !== undefined
+      ? this.#selfWaits.within(run, this.#startRun)
+      : this.#startRun(run);
+  }
+
+  #wait(work: Work, options: LimiterRunOptions): Promise<unknown> {
+    this.#line.refuseHaste(options);
+    if (this.waiting >= this.capacity && this.#onFull(options) === "caller-runs") {
+      return this.#startNow(work, options.signal, 0);
+    }
+    const within = this.#selfWaits?.find();
+    const joining = work instanceof Request || within === undefined ? work : new Request(work, options);
+    const wait = this.#line.wait(options, this.#clock, joining, options.priority);
+    if (joining instanceof Request) this.#remember(joining, wait as Place, within);
+    if (this.#rate !== undefined) this.#admit(); // it may have to be told when to start the first
+    // A reaction made here runs in the async context of whoever calls, and keeps less than a suspended function would.
+    return wait.then(this.#start);
+  }
+
+  /** Makes room, or throws for who is turned away. */
+  #onFull(options: LimiterRunOptions): LimiterWhenFull {
+    const policy = typeof this.#whenFull === "function" ? this.#whenFull(options) : this.#whenFull;
+    if (policy === "wait" || policy === "caller-runs") return policy;
+    const error = new QueueFullError(this.capacity);
+    if (checkOneOf("whenFull", policy, POLICIES) === "reject") throw this.#refuse(error);
+    this.#counts.dropped += 1;
+    const oldest = policy === "drop-oldest" ? this.#line.leastUrgent : undefined;
+    if (oldest === undefined) throw error;
+    oldest.reject(error);
+    return policy;
+  }
+
+  readonly #start = (granted: Task<unknown> | Run): Promise<unknown> => {
+    if (!(granted instanceof Run)) return this.#startPlain(granted);
+    this.#selfWaits?.enter(granted);
+    return this.#startRun(granted);
+  };
+
+  // One function for all that bring nothing along: a closure takes 112 B in each call that waits.
+  #startPlain(fn: Task<unknown>): Promise<unknown> {
+    try {
+      this.#stop.signal.throwIfAborted(); // the abort may have come between the grant and this turn
+      return whenSettled(fn(this.#context), this.#succeed, this.#fail);
+    } catch (error) {
+      this.#finish(1);
+      return Promise.reject(error);
+    }
+  }
+
+  readonly #startRun = (run: Run): Promise<unknown> => {
+    try {
+      run.throwIfAborted(); // as above
+      const { request } = run;
+      const call = (): Promise<unknown> => this.#call(run);
+      if (request === undefined || request.maxRunMs === Infinity) return call();
+      return limitTime(request.maxRunMs, this.#clock, call, (error) => this.#onOverdue(run, request, error));
+    } catch (error) {
+      this.#end(run);
       return Promise.reject(error);
     }
   };
 
-  async #startWithin(call: AbortSignal, fn: Task<unknown>): Promise<unknown> {
-    let either: EitherSignal | undefined;
-    try {
-      call.throwIfAborted(); // as above
-      this.#stop.signal.throwIfAborted();
-      either = new EitherSignal(call, this.#stop.signal);
-      return await fn({ signal: either.signal });
-    } finally {
-      this.#giveBack();
-      either?.release();
+  #call(run: Run): Promise<unknown> {
+    return whenSettled(
+      run.task(run),
+      (value) => {
+        this.#end(run);
+        return value;
+      },
+      (reason) => {
+        this.#end(run);
+        throw reason;
+      },
+    );
+  }
+
+  #onOverdue(run: Run, { releasesSlot }: Request, error: Error): void {
+    this.#counts.overdue += 1;
+    run.abort(error);
+    if (!releasesSlot) return;
+    this.#end(run);
+    this.#counts.abandoned += 1;
+  }
+
+  /** Once more for what was abandoned. */
+  #end(run: Run): void {
+    if (run.isOver) {
+      this.#counts.abandoned -= 1;
+      return;
     }
+    this.#selfWaits?.ended(run);
+    run.end();
+    this.#finish(run.weight);
   }
 
   readonly #succeed = (value: unknown): unknown => {
-    this.#giveBack();
+    this.#finish(1);
     return value;
   };
 
   readonly #fail = (reason: unknown): never => {
-    this.#giveBack();
+    this.#finish(1);
     throw reason;
   };
 
-  #giveBack(): void {
-    this.#completed += 1;
-    const next = this.#line.shift();
-    if (next === undefined) this.#running -= 1;
-    else next.grant(next.brought); // handed over, never through #running: nobody can slip in (I3)
-    if (this.#running > 0) return;
-    for (let wait = this.#drains.shift(); wait !== undefined; wait = this.#drains.shift()) wait.grant();
+  #take(weight: number): void {
+    this.#taken += weight;
+    this.#surplus += weight - 1;
+  }
+
+  #finish(weight: number): void {
+    this.#counts.completed += 1;
+    this.#taken -= weight;
+    this.#surplus -= weight - 1;
+    this.#admit();
+  }
+
+  /** Hands out what is free, in the turn in which it has become so: nobody can slip in (I3). */
+  #admit(): void {
+    for (let next = this.#line.first; next !== undefined && this.#mayStart(next); next = this.#line.first) {
+      const { brought, watchers } = next;
+      const weight = weightOf(brought);
+      this.#line.remove(next);
+      this.#take(weight);
+      if (brought instanceof Request) this.#forget(brought);
+      const isPlain = this.#selfWaits === undefined && watchers === undefined && !(brought instanceof Request);
+      next.grant(isPlain ? brought : new Run(brought, watchers?.signal, this.#stop.signal, weight));
+    }
+    this.#onChange();
+  }
+
+  #mayStart(next: Place): boolean {
+    if (this.#taken + weightOf(next.brought) > this.#bound || next.isDoomed) return false;
+    if (this.#rest.isDue()) this.#bound = 0;
+    else if (this.#rate === undefined || this.#takesRate(this.#rate)) return true;
+    return false;
+  }
+
+  /** A rate that throws ends all waits: else nobody would hear of it. */
+  #takesRate(rate: StartRate): boolean {
+    try {
+      if (rate.tryTake()) return true;
+      this.#rest.begin(Math.max(1, rate.retryAfterMs()));
+      this.#bound = 0;
+    } catch (error) {
+      this.#counts.rejected += this.waiting;
+      this.#turnOut(error);
+    }
+    return false;
+  }
+
+  /** A wait has left without a slot. */
+  #left(work: Work): void {
+    if (work instanceof Request) this.#forget(work);
+    this.#admit();
+  }
+
+  #remember(request: Request, wait: Place, within: Run | undefined): void {
+    request.wait = wait;
+    if (request.id !== undefined) {
+      const others = this.#known.get(request.id) ?? new Set();
+      this.#known.set(request.id, others.add(request));
+    }
+    if (within !== undefined) this.#selfWaits?.joined(request, within);
+    this.#onChange();
+  }
+
+  #forget(request: Request): void {
+    const others = this.#known.get(request.id);
+    if (others?.delete(request) === true && others.size === 0) this.#known.delete(request.id);
+    this.#selfWaits?.left(request);
+  }
+
+  #onChange(): void {
+    const { first } = this.#line;
+    if (first === undefined) this.#relax();
+    if (this.#selfWaits?.isConcerned === true) {
+      this.#selfWaits.judge(
+        this.#taken,
+        first !== undefined && this.#taken + weightOf(first.brought) > this.#concurrency,
+      );
+    }
+    this.#states?.tell();
+  }
+
+  /** What it rested for is past. */
+  #relax(): void {
+    this.#rest.end();
+    this.#bound = this.#isPaused ? 0 : this.#concurrency;
+  }
+
+  #goOn(): void {
+    this.#relax();
+    this.#admit();
+  }
+
+  #turnOut(reason: unknown, spared = 0): void {
+    this.#bound = 0; // or who is next in line would start in the midst of it
+    this.#line.rejectAll(reason, spared);
+    this.#goOn();
   }
 
   #refuse(error: Error): Error {
-    this.#rejected += 1;
+    this.#counts.rejected += 1;
     return error;
   }
 }
 
+function checkConcurrency(value: number): number {
+  return checkInteger("concurrency", value, { min: 1, infinity: true });
+}
+
 /** A `Limiter` as one function. */
 export interface Limit {
-  <T>(fn: Task<T>, options?: WaitOptions): Promise<T>;
+  <T>(fn: Task<T>, options?: LimiterRunOptions): Promise<T>;
   readonly limiter: Limiter;
 }
 
 /** `const limit = limiter(8); await limit(() => fetch(url))` */
 export function limiter(concurrency: number, options?: LimiterOptions): Limit {
   const own = new Limiter(concurrency, options);
-  const limit = <T>(fn: Task<T>, wait?: WaitOptions): Promise<T> => own.run(fn, wait);
+  const limit = <T>(fn: Task<T>, wait?: LimiterRunOptions): Promise<T> => own.run(fn, wait);
   return Object.assign(limit, { limiter: own });
 }

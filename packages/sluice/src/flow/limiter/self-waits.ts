@@ -1,0 +1,127 @@
+/**
+ * Finds calls that wait for the slots that their own callers hold. A call knows by its async context which call it was
+ * made from, and to enter one takes longer than all else that a start does. So only who has waited enters it, and who
+ * starts at once while it isn't known yet whether calls are made from within calls here: the first `STRANGERS`, and all
+ * from the moment one was.
+ */
+import type { Clock, Timer, TimerTask } from "../../clock/clock.ts";
+import { SelfWaitError } from "../../errors.ts";
+import { type AsyncContext, asyncContext } from "../../internal/context.ts";
+import type { Request } from "./request.ts";
+import type { Run } from "./run.ts";
+
+const STRANGERS = 1_000;
+
+/** One for all limiters, so that a call is found behind a call of another. */
+let shared: AsyncContext<Run> | undefined;
+
+export class SelfWaits implements TimerTask {
+  // I1  #held is the sum of the weights of the calls that run here and from within which somebody waits here
+  // I2  a timer is set while these hold all slots that are taken, and what is next in line doesn't fit beside them
+  readonly #clock: Clock;
+  readonly #stallMs: number;
+  readonly #context: AsyncContext<Run> | undefined;
+  readonly #requests = new Set<Request>();
+  #strangers = STRANGERS;
+  #held = 0;
+  #timer: Timer | undefined;
+  /** Waits that were ended. */
+  count = 0;
+
+  constructor(clock: Clock, stallMs: number) {
+    this.#clock = clock;
+    this.#stallMs = stallMs;
+    this.#context = shared ??= asyncContext();
+  }
+
+  /** Whether somebody waits from within a call. */
+  get isConcerned(): boolean {
+    return this.#requests.size > 0;
+  }
+
+  /** Whether who starts at once is to be watched. */
+  meetsStranger(): boolean {
+    this.#strangers -= 1;
+    return this.#strangers >= 0;
+  }
+
+  /** The call that runs here and within which this is called. */
+  find(): Run | undefined {
+    const run = this.#own(this.#context?.getStore());
+    if (run !== undefined) this.#strangers = Infinity;
+    return run;
+  }
+
+  /** Starts in the turn of the caller, whose context stays as it is. */
+  within<T>(run: Run, start: (run: Run) => T): T {
+    this.#mark(run);
+    return this.#context === undefined ? start(run) : this.#context.run(run, () => start(run));
+  }
+
+  /** For a promise reaction, whose context ends with it. */
+  enter(run: Run): void {
+    this.#mark(run);
+    this.#context?.enterWith(run);
+  }
+
+  joined(request: Request, within: Run): void {
+    request.within = within;
+    this.#requests.add(request);
+    for (let run: Run | undefined = within; run !== undefined; run = this.#own(run.around)) {
+      run.waitingWithin += 1;
+      if (run.waitingWithin === 1) this.#held += run.weight;
+    }
+  }
+
+  left(request: Request): void {
+    if (!this.#requests.delete(request)) return;
+    for (let run = this.#own(request.within); run !== undefined; run = this.#own(run.around)) {
+      run.waitingWithin -= 1;
+      if (run.waitingWithin === 0) this.#held -= run.weight;
+    }
+  }
+
+  ended(run: Run): void {
+    if (run.waitingWithin > 0) this.#held -= run.weight;
+  }
+
+  /** After each change. */
+  judge(taken: number, isFull: boolean): void {
+    if (this.isConcerned && isFull && this.#held === taken) this.#timer ??= this.#clock.setTimer(this.#stallMs, this);
+    else if (this.#timer !== undefined) {
+      this.#timer.cancel();
+      this.#timer = undefined;
+    }
+  }
+
+  onTimer(): void {
+    const timer = this.#timer;
+    // One microtask later: what ends in the same turn gives its slot back first.
+    queueMicrotask(() => {
+      if (timer === undefined || timer !== this.#timer) return;
+      this.#timer = undefined;
+      this.count += 1;
+      [...this.#requests].at(-1)?.wait?.reject(new SelfWaitError("limiter"));
+    });
+  }
+
+  #mark(run: Run): void {
+    run.owner = this;
+    const around = nearest(this.#context?.getStore());
+    if (around !== undefined) around.around = nearest(around.around); // or each would keep all before it
+    run.around = around;
+    if (this.#strangers !== Infinity && this.#own(around) !== undefined) this.#strangers = Infinity;
+  }
+
+  #own(from: Run | undefined): Run | undefined {
+    let run = nearest(from);
+    while (run !== undefined && run.owner !== this) run = nearest(run.around);
+    return run;
+  }
+}
+
+function nearest(from: Run | undefined): Run | undefined {
+  let run = from;
+  while (run?.isOver === true) run = run.around;
+  return run;
+}
