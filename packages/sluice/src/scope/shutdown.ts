@@ -266,13 +266,14 @@ class Target {
 
   #force(reason: unknown): void {
     const keep = (error: unknown): void => void (this.#error = { error });
-    try {
-      this.#stats = this.#target.stats?.();
-      Promise.resolve(this.#plan.force?.(reason)).catch(keep);
-    } catch (error) {
-      keep(error);
-    }
+    attempt(() => (this.#stats = this.#target.stats?.()), keep);
+    attempt(() => this.#plan.force?.(reason), keep);
   }
+}
+
+/** Foreign code of which nobody waits for the end. */
+function attempt(fn: () => unknown, onError: (error: unknown) => void): void {
+  new Promise((resolve) => resolve(fn())).catch(onError);
 }
 
 function endsBefore(signal: AbortSignal, end: Promise<unknown>): Promise<boolean> {
