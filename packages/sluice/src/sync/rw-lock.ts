@@ -216,7 +216,7 @@ export class RwLock<T = undefined> {
     try {
       signal?.throwIfAborted(); // the abort may have come between the grant and this turn
       const call = (): R | PromiseLike<R> => fn({ signal, value: guard.value });
-      return await (probe === undefined ? call() : probe.within(guard, call));
+      return await this.#within(guard, call);
     } finally {
       guard.release();
     }
@@ -230,14 +230,15 @@ export class RwLock<T = undefined> {
       signal?.throwIfAborted();
       const replace = (value: T): void => guard.replace(value);
       const call = (): R | PromiseLike<R> => fn({ signal, value: guard.value, replace });
-      return await (probe === undefined ? call() : probe.within(guard, call));
+      return await this.#within(guard, call);
     } finally {
       guard.release();
     }
   }
 
   #within<R>(guard: ReadGuard<T> | WriteGuard<T>, call: () => R): R {
-    return this.#throwsOnReentry ? holding(this, guard, call) : call();
+    const known = this.#throwsOnReentry ? (): R => holding(this, guard, call) : call;
+    return probe === undefined ? known() : probe.within(guard, known);
   }
 
   #wait<G extends ReadGuard<T> | WriteGuard<T>>(mode: Mode, options: WaitOptions): Promise<G> {
