@@ -13,8 +13,9 @@ export class Width {
     this.#around = context.get();
     this.product = branches * (this.#around?.width.product ?? 1);
     this.calls = branches;
+    if (branches === 0) return;
     let added = branches;
-    for (let place = this.#around; place !== undefined && branches > 0; place = place.width.#around) {
+    for (let place = this.#around; place !== undefined; place = place.width.#around) {
       if (!place.hasFannedOut) added -= 1; // it is a call no longer: those it makes are
       place.hasFannedOut = true;
       place.width.calls += added;

@@ -28,7 +28,7 @@ export class Source<T> {
 
   /** For one that has neither ended nor failed, once: lets it give back what it holds. */
   async close(): Promise<void> {
-    if (this.#isInside) await undefined; // a generator can't be closed in the midst of its own code
+    if (this.#isInside) await Promise.resolve(); // a generator can't be closed in the midst of its own code
     await this.#iterator.return?.();
   }
 }

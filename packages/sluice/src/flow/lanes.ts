@@ -252,7 +252,7 @@ function tellLate<T, R, P, H>({ onLateError, overBy }: Lanes<T, R, P, H>, error:
   if (onLateError !== undefined && error !== overBy) queueMicrotask(() => onLateError(error));
 }
 
-function isThenable(value: unknown): value is PromiseLike<unknown> {
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
   if (value instanceof Promise) return true;
   const isObject = (typeof value === "object" && value !== null) || typeof value === "function";
   return isObject && typeof (value as { then?: unknown }).then === "function";

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { Readable } from "node:stream";
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { CountingController } from "../testing/counting-signal.ts";
@@ -30,12 +31,8 @@ it("J13: resolves an empty list at once, and starts no more calls than there are
 });
 
 it("J13: maps lists, iterables and async iterables alike", async () => {
-  const double = async (item: number): Promise<number> => item * 2;
-  const async = async function* (): AsyncGenerator<number> {
-    yield* [1, 2, 3];
-  };
-  for (const items of [[1, 2, 3], new Set([1, 2, 3]), async()]) {
-    expect(await mapLimit(items, 2, double)).toEqual([2, 4, 6]);
+  for (const kind of ["list", "iterable", "async iterable"]) {
+    expect(await mapLimit(sourceOf([1, 2, 3], kind), 2, async (item) => item * 2)).toEqual([2, 4, 6]);
   }
   expect(await mapLimit("abc", 2, (letter, { index }) => letter + index)).toEqual(["a0", "b1", "c2"]);
 });
@@ -73,7 +70,7 @@ it("J15: refuses a concurrency that is no integer >= 1, and rejects for what els
   }
   await expect(mapLimit([1], 0, fail)).rejects.toThrow(RangeError);
   for (const items of [undefined, null, 5, {}]) {
-    await expect(mapLimit(items as unknown as number[], 1, fail)).rejects.toThrow(/^items must be iterable, got/);
+    await expect(mapLimit(items as number[], 1, fail)).rejects.toThrow(/^items must be iterable, got/);
   }
   await expect(mapLimit([1], 1, "fn" as unknown as () => void)).rejects.toThrow("fn must be a function, got string");
 });
@@ -120,22 +117,14 @@ it("J09: claims each item once and writes each result by its index, whatever end
 
 it("C046: rejects with the source's own error, and starts nothing after it", async () => {
   const started: number[] = [];
-  const source = function* (): Generator<number> {
-    yield* [0, 1, 2];
-    throw new Error("the source is gone");
-  };
-  const results = mapLimit(source(), 4, async (item) => {
+  const fn = async (item: number): Promise<void> => {
     started.push(item);
     await turn();
-  });
-  await expect(results).rejects.toThrow("the source is gone");
-  const slow = async function* (): AsyncGenerator<number> {
-    yield 3;
-    throw new Error("the source is gone, too");
   };
-  await expect(mapLimit(slow(), 4, async (item) => started.push(item))).rejects.toThrow("gone, too");
+  await expect(mapLimit(failsAfter(3), 4, fn)).rejects.toThrow("no item 3");
+  await expect(mapLimit(Readable.from(failsAfter(2)), 4, fn)).rejects.toThrow("no item 2");
   await turn();
-  expect(started).toEqual([0, 1, 2, 3]);
+  expect(started).toEqual([0, 1, 2, 0, 1]);
 });
 
 it("C046: rejects with the first error at its instant; the second goes to onLateError, and none is unhandled", async () => {
@@ -223,8 +212,6 @@ it("runs functions that answer at once one after the other, in the turn of the c
 });
 
 it("awaits thenables as `await` does", async () => {
-  // oxlint-disable-next-line unicorn/no-thenable -- its subject
-  const thenable = (value: number): PromiseLike<number> => ({ then: (done) => Promise.resolve(value).then(done) });
   expect(await mapLimit([1, 2], 1, thenable)).toEqual([1, 2]);
 });
 
@@ -332,17 +319,11 @@ it("rejects for a source whose answers are none", async () => {
 
 it("maps in the async context of its caller, items that are read later included", async () => {
   const context = new AsyncLocalStorage<string>();
-  const source = async function* (): AsyncGenerator<number> {
-    for (let item = 0; item < 6; item += 1) {
-      await turn();
-      yield item;
-    }
-  };
   const fn = async (): Promise<unknown> => {
     await turn();
     return context.getStore();
   };
-  const runs = ["a", "b"].map((id) => context.run(id, () => mapLimit(source(), 2, fn)));
+  const runs = ["a", "b"].map((id) => context.run(id, () => mapLimit(sixLater(), 2, fn)));
   expect(await Promise.all(runs)).toEqual(["a", "b"].map((id) => Array.from({ length: 6 }, () => id)));
 });
 
@@ -365,6 +346,24 @@ it("maps what is appended to the list meanwhile, and leaves no gap for what is t
   const shrinking = [1, 2, 3, 4];
   expect(await mapLimit(shrinking, 1, async () => shrinking.pop())).toEqual([4, 3]);
 });
+
+/** One that is no promise, and calls back twice. */
+function thenable(value: number): PromiseLike<number> {
+  const then = (done: (value: number) => void): void => [value, -1].forEach((each) => done(each));
+  return { then } as PromiseLike<number>; // oxlint-disable-line unicorn/no-thenable -- its subject
+}
+
+function* failsAfter(count: number): Generator<number> {
+  for (let item = 0; item < count; item += 1) yield item;
+  throw new Error(`no item ${count}`);
+}
+
+async function* sixLater(): AsyncGenerator<number> {
+  for (let item = 0; item < 6; item += 1) {
+    await turn();
+    yield item;
+  }
+}
 
 function fail(): never {
   throw new Error("broken");

@@ -53,7 +53,7 @@ class MapStream<T, R> implements AsyncIterableIterator<R, undefined> {
   next(): Promise<IteratorResult<R, undefined>> {
     try {
       this.#start();
-      const result = this.#outlet.read();
+      const result = this.#outlet.read(); // which may have made room
       pump(this.#lanes);
       return result;
     } catch (error) {
@@ -82,6 +82,9 @@ class MapStream<T, R> implements AsyncIterableIterator<R, undefined> {
     }
   }
 }
+
+/** What a call gives that has no result to be read; for `pipeline`. */
+export const SET_ASIDE: unique symbol = Symbol("set aside");
 
 /** The place of one result. */
 interface Slot<R> {
@@ -135,7 +138,7 @@ class Outlet<R> {
   }
 
   read(): Promise<IteratorResult<R, undefined>> {
-    if (this.#slots.peek()?.isReady === true) return Promise.resolve(this.#shift());
+    if (this.#hasNext()) return Promise.resolve(this.#shift());
     if (this.#failure !== undefined) {
       const { reason } = this.#failure;
       this.end();
@@ -166,6 +169,12 @@ class Outlet<R> {
     this.#failure = undefined;
     this.#dropSlots();
     while (this.#readers.size > 0) this.#readers.shift()?.resolve(END);
+  }
+
+  #hasNext(): boolean {
+    let first = this.#slots.peek();
+    for (; first?.isReady === true && first.value === SET_ASIDE; first = this.#slots.peek()) this.#shift();
+    return first?.isReady === true;
   }
 
   #shift(): IteratorYieldResult<R> {
