@@ -16,20 +16,20 @@ export interface ExploreActor {
    * A point at which others may go first. All that an actor does until its next step is one act, as is what happens
    * between two `await`s. Say what it does, as a verb with its object: it is printed after the actor's name.
    */
-  step<T = void>(label: string, work?: StepWork<T>): Promise<T>;
+  readonly step: <T = void>(label: string, work?: StepWork<T>) => Promise<T>;
   /** One of `choices`; each of them is tried. */
-  choose<const C>(label: string, choices: readonly C[]): C;
+  readonly choose: <const C>(label: string, choices: readonly C[]) => C;
 }
 
 export interface ExploreStage extends ExploreActor {
   /** Starts an actor beside the others. Its failure fails the schedule. `background`: it needn't end. */
-  task<T>(
+  readonly task: <T>(
     name: string,
     fn: (actor: ExploreActor) => T | PromiseLike<T>,
     options?: { readonly background?: boolean | undefined },
-  ): Promise<T>;
+  ) => Promise<T>;
   /** Checked after each step: it must neither throw nor return false. `label` completes "it does not hold that …". */
-  invariant(label: string, check: () => unknown): void;
+  readonly invariant: (label: string, check: () => unknown) => void;
   /** Its time passes to the next timer at any moment, as one more step. */
   readonly clock: Clock;
   /** The same numbers in each schedule. */
