@@ -246,7 +246,8 @@ export class RwLock<T = undefined> {
     if (this.#throwsOnReentry && holds(this)) throw new SelfWaitError("lock");
     this.#waiters.refuseHaste(options);
     if (this.waiting >= this.#maxWaiting) throw this.#refuse(new QueueFullError(this.#maxWaiting));
-    const wait = this.#waiters.wait(options, this.#clock, mode, `${mode}rs` === this.prefer ? 1 : 0);
+    const isPreferred = this.prefer === (mode === "read" ? "readers" : "writers");
+    const wait = this.#waiters.wait(options, this.#clock, mode, isPreferred ? 1 : 0);
     if (mode === "write") this.#waitingWriters += 1;
     return wait as Promise<G>;
   }
