@@ -2,10 +2,13 @@
 import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { checkInteger, checkMs } from "../internal/check.ts";
+import { misfit, starved } from "./checks/classes.ts";
 import { deadlocks } from "./checks/deadlock.ts";
+import { abandoned, stuckShutdown } from "./checks/endings.ts";
 import { heldTooLong, waitingForLost } from "./checks/held.ts";
 import { addUp } from "./checks/limits.ts";
 import { growsLong, growsOld, nobodyTakes, saturated } from "./checks/lines.ts";
+import { stalledParties } from "./checks/parties.ts";
 import { currentLedger } from "./enable.ts";
 import { type Exam, lookAround } from "./exam.ts";
 import type { Report } from "./report.ts";
@@ -31,8 +34,13 @@ const CHECKS: readonly ((exam: Exam) => readonly Report[])[] = [
   deadlocks,
   growsOld,
   saturated,
+  starved,
+  stalledParties,
   growsLong,
   addUp,
+  abandoned,
+  misfit,
+  stuckShutdown,
 ];
 
 /**

@@ -8,6 +8,7 @@ import type { Subject } from "./subject.ts";
 
 /** Something with a name, at the time of the exam. */
 export interface Look {
+  readonly target: object;
   readonly subject: Subject;
   readonly dependency: string | undefined;
   readonly stats: Stats;
@@ -40,9 +41,9 @@ export function lookAround(clock: Clock): Look[] {
     try {
       const stats = observed.stats();
       const readings = readingsOf(stats);
-      const point = { at, depth: readings.depth ?? 0, ageMs: readings.ageMs ?? 0 };
+      const point = { at, depth: readings.depth ?? 0, ageMs: readings.ageMs ?? 0, stats };
       const trail = remember(clock, observed, point, readings.done);
-      looks.push({ subject: { kind, name }, dependency, stats, readings, trail });
+      looks.push({ target: observed, subject: { kind, name }, dependency, stats, readings, trail });
     } catch {
       // as said above
     }

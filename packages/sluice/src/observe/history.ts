@@ -1,10 +1,12 @@
 /** What the doctor has seen before: some faults show only in two looks at the same thing. */
 import type { Clock } from "../clock/clock.ts";
+import type { Stats } from "../internal/names.ts";
 
 export interface Point {
   readonly at: number;
   readonly depth: number;
   readonly ageMs: number;
+  readonly stats: Stats;
 }
 
 /** What is remembered of one thing. */

@@ -19,15 +19,18 @@ export interface Readings {
 export function readingsOf(stats: Stats): Readings {
   const read = (...keys: readonly string[]): number | undefined =>
     keys.map((key) => stats[key]).find((value) => typeof value === "number");
-  const limit = read("permits", "concurrency", "maxSize", "max");
-  const available = read("available");
+  const { locked } = stats; // of a mutex, which is a limit of one
+  const limit = typeof locked === "boolean" ? 1 : read("permits", "concurrency", "max");
   return {
     depth: read("size", "waiting"),
     capacity: read("capacity", "maxWaiting"),
     ageMs: read("oldestAgeMs", "oldestWaitMs"),
     limit,
-    used: read("running", "inUse") ?? (limit === undefined || available === undefined ? undefined : limit - available),
-    done: read("taken", "granted", "completed"),
+    used:
+      typeof locked === "boolean"
+        ? Number(locked)
+        : read("held", "inUse", ...(limit === undefined ? [] : ["taken", "running"])),
+    done: read("completed", "granted", "taken", "passed", "rounds", "stopped"),
     rejected: read("rejected"),
   };
 }

@@ -2,8 +2,10 @@
  * Who waits for whom, as far as it can be told: a wait is stuck if all that could end it is held by who is stuck
  * himself. The largest set of waits of which that is true is what no grant will ever end.
  */
+import type { Stats } from "../internal/names.ts";
 import type { Activity } from "./activity.ts";
 import type { Hold, Lender, Waiting } from "./ledger.ts";
+import { readingsOf } from "./readings.ts";
 
 /** What stands between a wait and its grant. */
 type Obstacle = Hold | Activity;
@@ -94,8 +96,6 @@ function isKnown({ holds, target }: Lender): boolean {
 /** How much is lent out, by the stats of what lends; 0 where they don't say. */
 function outstanding(target: object | undefined): number {
   if (target === undefined || !("stats" in target) || typeof target.stats !== "function") return 0;
-  const stats = target.stats() as Readonly<Record<string, unknown>>;
-  const { permits, available, running } = stats;
-  if (typeof running === "number") return running;
-  return typeof permits === "number" && typeof available === "number" ? permits - available : 0;
+  const stats = target.stats() as Stats;
+  return readingsOf(stats).used ?? 0;
 }

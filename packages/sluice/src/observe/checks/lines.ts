@@ -3,8 +3,8 @@ import type { Exam, Look } from "../exam.ts";
 import type { Point } from "../history.ts";
 import { report, type Report, span } from "../report.ts";
 
-/** Looks in a row that make a trend. */
-const TREND = 3;
+/** Looks that it takes at least to tell a trend. */
+const TREND = 4;
 /** A line that is fuller than this is no longer healthy to look at. */
 const HEALTHY_SHARE = 0.5;
 
@@ -23,10 +23,10 @@ export function nobodyTakes({ looks, now, thresholds }: Exam): Report[] {
 /** H05 */
 export function growsOld({ looks, thresholds }: Exam): Report[] {
   return looks.flatMap(({ subject, readings, trail }) => {
-    const points = trail.points.slice(-TREND);
+    const { points } = trail;
     const [first, last] = [points[0], points.at(-1)];
     const { depth = 0, capacity = Infinity } = readings;
-    if (first === undefined || last === undefined || points.length < TREND) return [];
+    if (first === undefined || last === undefined) return [];
     const isOld = last.ageMs >= thresholds.maxWaitMs && rises(points, ({ ageMs }) => ageMs);
     const looksHealthy = depth <= Math.min(thresholds.maxLine, capacity * HEALTHY_SHARE);
     if (!isOld || !looksHealthy) return [];
@@ -56,9 +56,9 @@ export function saturated({ looks, thresholds }: Exam): Report[] {
 export function growsLong({ looks, thresholds }: Exam): Report[] {
   return looks.flatMap((look) => {
     const { subject, trail } = look;
-    const points = trail.points.slice(-TREND);
+    const { points } = trail;
     const [first, last] = [points[0], points.at(-1)];
-    if (first === undefined || last === undefined || points.length < TREND || isBounded(look)) return [];
+    if (first === undefined || last === undefined || isBounded(look)) return [];
     if (last.depth < thresholds.maxLine || !rises(points, ({ depth }) => depth)) return [];
     const tookMs = last.at - first.at;
     const says = `has a line without bound that grew from ${first.depth} to ${last.depth} in ${span(tookMs)}`;
@@ -70,6 +70,9 @@ function isBounded({ readings }: Look): boolean {
   return readings.capacity !== undefined && readings.capacity < Infinity;
 }
 
+/** In each of the later looks it was more than in any of the earlier: what goes up and down around one level is no trend. */
 function rises(points: readonly Point[], of: (point: Point) => number): boolean {
-  return points.every((point, index) => index === 0 || of(point) > of(points[index - 1] as Point));
+  const values = points.map(of);
+  const middle = values.length >> 1;
+  return values.length >= TREND && Math.min(...values.slice(middle)) > Math.max(...values.slice(0, middle));
 }

@@ -1,0 +1,216 @@
+import { expect, it } from "vitest";
+import { acquireAll } from "../../sync/acquire-all.ts";
+import { Condition } from "../../sync/condition.ts";
+import { Mutex } from "../../sync/mutex.ts";
+import type { Permit } from "../../sync/permit.ts";
+import { RwLock } from "../../sync/rw-lock.ts";
+import { Semaphore } from "../../sync/semaphore.ts";
+import { turn } from "../../testing/turn.ts";
+import { VirtualClock } from "../../testing/virtual-clock.ts";
+import { doctor } from "../doctor.ts";
+import { activity, enable } from "../enable.ts";
+import { type ObservedEvent, onEvent } from "../events.ts";
+import type { Report } from "../report.ts";
+
+function rings(clock: VirtualClock): Report[] {
+  return doctor({ clock }).filter(({ id }) => id === "H03" || id === "H04");
+}
+
+/** Takes one under the other, with a turn in between, and never comes back if somebody does it the other way round. */
+function nest(outer: Semaphore | Mutex, inner: Semaphore | Mutex): void {
+  void outer.run(() => turn().then(() => inner.run(() => {})));
+}
+
+it("F10.2: H03 tells of two semaphores that are taken in opposite orders, where each waits", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const [a, b] = [new Semaphore(1, { name: "ring-a", clock }), new Semaphore(1, { name: "ring-b", clock })];
+  nest(a, b);
+  nest(b, a);
+  await turn();
+  await clock.advance(4_999);
+  expect(rings(clock)).toEqual([]);
+  await clock.advance(1);
+  const [report, ...more] = rings(clock);
+  expect(more).toEqual([]);
+  expect(report).toMatchObject({
+    id: "H03",
+    failureModes: ["F09.3", "F10.2", "F11.5"],
+    subject: { kind: "semaphore", name: "ring-a" },
+    evidence: 'semaphore "ring-a" is waited for by who holds semaphore "ring-b", in a ring, for 5 s',
+    facts: { waitedMs: 5_000, waits: 2, path: 'semaphore "ring-a" → semaphore "ring-b"' },
+  });
+  const stacks = String(report?.facts["waitsAt"]).split("\n\n");
+  expect(stacks.map((stack) => stack.split("\n")[0]?.includes("deadlock.test.ts"))).toEqual([true, true]);
+});
+
+it("F10.2: finds no ring where both are taken at once", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const [a, b] = [new Semaphore(1, { clock }), new Semaphore(1, { clock })];
+  const both = async (...items: readonly Semaphore[]): Promise<void> => {
+    const permit = await acquireAll(items, { clock });
+    await turn();
+    permit.release();
+  };
+  const [first, second] = [both(a, b), both(b, a)];
+  await turn();
+  await clock.advance(10_000);
+  expect(rings(clock)).toEqual([]);
+  await Promise.all([first, second]);
+});
+
+it("finds a ring of three, once, and whoever stands behind it is no part of it", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const [a, b, c] = ["ring3-a", "ring3-b", "ring3-c"].map((name) => new Mutex({ name, clock })) as [
+    Mutex,
+    Mutex,
+    Mutex,
+  ];
+  nest(a, b);
+  nest(b, c);
+  nest(c, a);
+  await turn();
+  void a.run(() => {});
+  nest(new Mutex({ clock }), b);
+  await turn();
+  await clock.advance(5_000);
+  expect(rings(clock)).toMatchObject([{ facts: { waits: 3 } }]);
+});
+
+it("tells of who waits under a mutex for the same mutex", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const mutex = new Mutex({ name: "ring-self", clock });
+  void mutex.run(() => mutex.run(() => {}));
+  await clock.advance(5_000);
+  expect(rings(clock)).toMatchObject([
+    { id: "H03", evidence: 'mutex "ring-self" is waited for by who holds it, for 5 s', facts: { waits: 1 } },
+  ]);
+});
+
+it("F09.3: H03 tells of a writer that waits for its own read lock", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const lock = new RwLock({ name: "ring-rw", clock });
+  let endOther = (): void => {};
+  void lock.readers.run(() => new Promise<void>((resolve) => (endOther = resolve)));
+  void lock.readers.run(() => lock.writers.run(() => {}));
+  await clock.advance(5_000);
+  expect(rings(clock)).toMatchObject([{ id: "H03", subject: { kind: "rw-lock", name: "ring-rw" } }]);
+  endOther(); // one reader that is stuck is enough
+  await turn();
+  expect(rings(clock)).toHaveLength(1);
+});
+
+it("finds no ring where one of several holders can still go on", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const sem = new Semaphore(2, { name: "ring-partial", clock });
+  let end = (): void => {};
+  void sem.run(() => new Promise<void>((resolve) => (end = resolve)));
+  const nested = sem.run(() => sem.run(() => "through"));
+  await clock.advance(60_000);
+  expect(rings(clock)).toEqual([]);
+  end();
+  expect(await nested).toBe("through");
+});
+
+it("finds no ring through what was taken before anybody watched", async () => {
+  const clock = new VirtualClock();
+  const sem = new Semaphore(2, { clock });
+  using _unseen = await sem.acquire();
+  using _ = enable({ clock });
+  void sem.run(() => sem.run(() => {}));
+  await clock.advance(60_000);
+  expect(rings(clock)).toEqual([]);
+});
+
+it("knows who takes by bare calls within an activity, and nobody outside of one", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const [a, b] = [new Mutex({ name: "ring-bare-a", clock }), new Mutex({ name: "ring-bare-b", clock })];
+  const take = async (first: Mutex, second: Mutex): Promise<Permit> => {
+    await first.acquire();
+    await turn();
+    return second.acquire();
+  };
+  const cross = (as: (fn: () => unknown) => unknown): void => {
+    as(() => take(a, b));
+    as(() => take(b, a));
+  };
+  cross(activity);
+  await turn();
+  await clock.advance(5_000);
+  expect(rings(clock)).toMatchObject([{ id: "H03", facts: { waits: 2 } }]);
+
+  const [c, d] = [new Mutex({ clock }), new Mutex({ clock })];
+  void take(c, d);
+  void take(d, c);
+  await turn();
+  await clock.advance(5_000);
+  expect(rings(clock)).toHaveLength(1);
+});
+
+it("takes who wakes a waiter of a condition not for one that waits for the mutex", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const mutex = new Mutex({ name: "ring-condition", clock });
+  const changed = new Condition(mutex, { clock });
+  let end = (): void => {};
+  const waiter = mutex.run(({ guard }) => changed.wait(guard));
+  await turn();
+  const signaller = mutex.run(() => {
+    changed.signal();
+    return new Promise<void>((resolve) => (end = resolve));
+  });
+  await turn();
+  await clock.advance(60_000);
+  expect(rings(clock)).toEqual([]);
+  end();
+  await Promise.all([waiter, signaller]);
+});
+
+it("knows the guard that a condition gave back and got again", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const mutex = new Mutex({ name: "ring-renewed", clock });
+  const changed = new Condition(mutex, { clock });
+  void mutex.run(async ({ guard }) => {
+    await changed.wait(guard);
+    await mutex.run(() => {});
+  });
+  await turn();
+  changed.signal();
+  await turn();
+  await clock.advance(5_000);
+  expect(rings(clock)).toMatchObject([{ id: "H03", subject: { name: "ring-renewed" } }]);
+});
+
+it("tells of a ring as it is found, once, and sets no timer while nobody waits", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock, stallMs: 100 });
+  const events: ObservedEvent[] = [];
+  const stop = onEvent((event) => events.push(event));
+  const mutex = new Mutex({ name: "ring-event", clock });
+  await mutex.run(() => {});
+  expect(clock.timers).toBe(0);
+  const call = new AbortController();
+  const inner = mutex.run(() => mutex.run(() => {}, { signal: call.signal })).catch(() => {});
+  await clock.advance(99);
+  expect(events).toEqual([]);
+  await clock.advance(1_000);
+  expect(events).toMatchObject([
+    {
+      name: "stalled",
+      subject: { kind: "mutex", name: "ring-event" },
+      detail: { id: "H03", facts: { waitedMs: 100 } },
+    },
+  ]);
+  call.abort();
+  await inner;
+  await clock.advance(1_000);
+  expect(clock.timers).toBe(0);
+  stop();
+});

@@ -1,0 +1,130 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { expect, it } from "vitest";
+import { RwLock } from "../../sync/rw-lock.ts";
+import { Semaphore } from "../../sync/semaphore.ts";
+import { VirtualClock } from "../../testing/virtual-clock.ts";
+import { watchAlarms } from "../alarms.ts";
+import { doctor } from "../doctor.ts";
+import { enable } from "../enable.ts";
+import type { Report } from "../report.ts";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+
+/** Reports of this id about what has this name. */
+function reports(id: string, name: string, clock: VirtualClock): Report[] {
+  return doctor({ clock }).filter((each) => each.id === id && each.subject.name === name);
+}
+
+async function takeAndForget(sem: Semaphore): Promise<void> {
+  await sem.acquire();
+}
+
+it("F10.1: H01 tells of a permit that is held too long, with the stack that took it", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const sem = new Semaphore(2, { name: "held-long", clock });
+  const permit = await sem.acquire({ weight: 2 });
+  await clock.advance(29_999);
+  expect(reports("H01", "held-long", clock)).toEqual([]);
+  await clock.advance(1);
+  const [report] = reports("H01", "held-long", clock);
+  expect(report).toMatchObject({
+    failureModes: ["F10.1", "F10.5"],
+    subject: { kind: "semaphore", name: "held-long" },
+    evidence: 'semaphore "held-long" gave out 30 s ago what it has not got back',
+    facts: { heldMs: 30_000, collected: false, weight: 2 },
+  });
+  const takenAt = String(report?.facts["takenAt"]);
+  expect(takenAt.split("\n")[0]).toContain("held.test.ts");
+  expect(takenAt).not.toContain("permit-pool.ts");
+  permit.release();
+  expect(reports("H01", "held-long", clock)).toEqual([]);
+});
+
+it("tells of who has waited for a permit since it was granted, with the stack that asked for it", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const sem = new Semaphore(1, { name: "held-after-wait", clock });
+  const first = await sem.acquire();
+  const second = sem.acquire();
+  await clock.advance(30_000);
+  first.release();
+  using _permit = await second;
+  expect(reports("H01", "held-after-wait", clock)).toEqual([]);
+  await clock.advance(30_000);
+  const takenAt = String(reports("H01", "held-after-wait", clock)[0]?.facts["takenAt"]);
+  expect(takenAt.split("\n")[0]).toContain("held.test.ts");
+});
+
+it("keeps no stacks when told so, and finds what is held all the same", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock, stacks: false });
+  const sem = new Semaphore(1, { name: "held-no-stack", clock });
+  using _permit = await sem.acquire();
+  await clock.advance(30_000);
+  expect(reports("H01", "held-no-stack", clock)[0]?.facts["takenAt"]).toBe("");
+});
+
+it("knows each guard of a readers-writer lock, also after a downgrade", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const lock = new RwLock({ name: "held-rw", clock });
+  const writer = await lock.write();
+  await clock.advance(30_000);
+  expect(reports("H01", "held-rw", clock)).toHaveLength(1);
+  const reader = writer.downgrade();
+  expect(reports("H01", "held-rw", clock)).toHaveLength(0);
+  await clock.advance(30_000);
+  expect(reports("H01", "held-rw", clock)).toHaveLength(1);
+  reader.release();
+  expect(reports("H01", "held-rw", clock)).toHaveLength(0);
+});
+
+it("F10.1: H01 tells of a permit that was collected and not given back, and H02 of who waits for it in vain", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const sem = new Semaphore(1, { name: "collected", clock });
+  await takeAndForget(sem);
+  void sem.acquire();
+  void sem.acquire();
+  await clock.advance(10);
+  expect(reports("H02", "collected", clock)).toEqual([]);
+  for (let tries = 0; reports("H01", "collected", clock).length === 0 && tries < 100; tries += 1) {
+    await turn();
+    collectGarbage();
+  }
+  const [lost] = reports("H01", "collected", clock);
+  expect(lost?.facts).toMatchObject({ heldMs: 10, collected: true });
+  expect(String(lost?.facts["takenAt"])).toContain("takeAndForget");
+  expect(reports("H02", "collected", clock)).toMatchObject([{ facts: { waiting: 2, waitedMs: 10, lost: 1 } }]);
+  expect(sem.stats()).toMatchObject({ held: 1, waiting: 2 }); // it is told, and nothing is given back behind anybody
+});
+
+it("tells nothing of permits that went back and were collected then", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const sem = new Semaphore(1, { name: "healthy", clock });
+  for (let times = 0; times < 100; times += 1) await sem.run(() => turn());
+  for (let tries = 0; tries < 5; tries += 1) {
+    await turn();
+    collectGarbage();
+  }
+  await clock.advance(60_000);
+  expect(doctor({ clock }).filter(({ subject }) => subject.name === "healthy")).toEqual([]);
+});
+
+it("raises an alarm on what is held too long, and clears it when it goes back", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const sem = new Semaphore(2, { name: "held-alarm", dependency: "disk", clock });
+  const permit = await sem.acquire();
+  using watch = watchAlarms([{ measure: "held", above: 5_000, dependency: "disk" }], { clock });
+  await clock.advance(6_000);
+  expect(watch.raised).toMatchObject([{ subject: { kind: "semaphore", name: "held-alarm" }, value: 6_000 }]);
+  permit.release();
+  await clock.advance(1_000);
+  expect(watch.raised).toEqual([]);
+});
