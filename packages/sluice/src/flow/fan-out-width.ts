@@ -1,5 +1,6 @@
 /** How many calls come of a fan-out that runs in a branch of another: nobody draws them, and they multiply. */
 import { AsyncContext } from "../internal/async-context.ts";
+import { probe } from "../internal/probe.ts";
 
 export class Width {
   /** The number of branches, times that of each fan-out around it. */
@@ -13,6 +14,7 @@ export class Width {
     this.#around = context.get();
     this.product = branches * (this.#around?.width.product ?? 1);
     this.calls = branches;
+    probe?.fannedOut(this.product, this.#depth);
     if (branches === 0) return;
     let added = branches;
     for (let place = this.#around; place !== undefined; place = place.width.#around) {
@@ -20,6 +22,10 @@ export class Width {
       place.hasFannedOut = true;
       place.width.calls += added;
     }
+  }
+
+  get #depth(): number {
+    return this.#around === undefined ? 1 : this.#around.width.#depth + 1;
   }
 
   /** Calls a branch. */

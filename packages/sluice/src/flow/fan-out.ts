@@ -7,6 +7,7 @@ import { systemClock } from "../clock/system.ts";
 import { TimeoutError } from "../errors.ts";
 import { Watcher } from "../internal/abort.ts";
 import { checkMs, checkSignal } from "../internal/check.ts";
+import { notice } from "../internal/probe.ts";
 import { type BranchListener, BranchRun } from "./fan-out-branch.ts";
 import type { Branches, BranchReport, BranchValues } from "./fan-out-types.ts";
 import { Width } from "./fan-out-width.ts";
@@ -137,7 +138,8 @@ class FanOut<B extends Branches> extends Watcher implements TimerTask, BranchLis
 
   onLateError(error: unknown, branch: string): void {
     const { onLateError } = this.#options;
-    if (onLateError !== undefined) queueMicrotask(() => onLateError(error, branch));
+    if (onLateError === undefined) notice?.("failed", { kind: "fan-out" }, error);
+    else queueMicrotask(() => onLateError(error, branch));
   }
 
   #endIfDone(): void {

@@ -8,6 +8,7 @@
  */
 import { watch, type Watching } from "../internal/abort.ts";
 import { checkInteger, checkSignal } from "../internal/check.ts";
+import { notice } from "../internal/probe.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { RunContext } from "../policy.ts";
 import { Source } from "./lanes-source.ts";
@@ -249,7 +250,9 @@ function end<T, R, P, H>(lanes: Lanes<T, R, P, H>, reason: unknown): Promise<voi
 
 /** An answer to our own abort is no news. */
 function tellLate<T, R, P, H>({ onLateError, overBy }: Lanes<T, R, P, H>, error: unknown): void {
-  if (onLateError !== undefined && error !== overBy) queueMicrotask(() => onLateError(error));
+  if (error === overBy) return;
+  if (onLateError === undefined) notice?.("failed", { kind: "map-limit" }, error);
+  else queueMicrotask(() => onLateError(error));
 }
 
 export function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -36,7 +36,7 @@ export abstract class BoundedQueue<T, I extends object = object> implements Asyn
   protected constructor(kind: string, capacity: number, store: QueueStore<T, I>, options: QueueOptions<T> & Aging) {
     const { clock = systemClock, agingMs } = options;
     this.capacity = capacity;
-    this.#core = new QueueCore(capacity, store, clock, options, agingMs);
+    this.#core = new QueueCore(this, capacity, store, clock, options, agingMs);
     this.#rates = new RateMeter(clock.now());
     this.name = options.name;
     register(kind, options, this);

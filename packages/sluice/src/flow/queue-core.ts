@@ -2,6 +2,7 @@
 import type { Clock } from "../clock/clock.ts";
 import { ClosedError, QueueFullError } from "../errors.ts";
 import { checkOneOf } from "../internal/check.ts";
+import { notice } from "../internal/probe.ts";
 import type { Wait } from "../internal/wait.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import type { WaitOptions } from "../policy.ts";
@@ -32,19 +33,29 @@ export class QueueCore<T, I extends object> implements PlaceKeeper<T, I> {
   rejected = 0;
   dropped = 0;
   undelivered = 0;
+  readonly #owner: object;
   readonly #whenFull: WhenFull | ((item: T) => WhenFull);
   readonly #onUndelivered: ((item: T, reason: unknown) => void) | undefined;
   #state: "open" | "closed" | "failed" = "open";
   #endedBy: unknown;
   #isServing = false;
 
-  constructor(capacity: number, store: QueueStore<T, I>, clock: Clock, options: QueueOptions<T>, agingMs?: number) {
+  /** `owner` is the queue as others see it. */
+  constructor(
+    owner: object,
+    capacity: number,
+    store: QueueStore<T, I>,
+    clock: Clock,
+    options: QueueOptions<T>,
+    agingMs?: number,
+  ) {
+    this.#owner = owner;
     const { whenFull = "wait", onUndelivered } = options;
     this.capacity = capacity;
     this.store = store;
     this.clock = clock;
-    this.producers = new WaitList({ agingMs });
-    this.consumers = new WaitList<T>({ onLeave: store.expect && (() => this.expect()) });
+    this.producers = new WaitList({ owner, agingMs });
+    this.consumers = new WaitList<T>({ owner, onLeave: store.expect && (() => this.expect()) });
     this.#whenFull = typeof whenFull === "function" ? whenFull : checkPolicy(whenFull);
     this.#onUndelivered = onUndelivered;
   }
@@ -124,6 +135,7 @@ export class QueueCore<T, I extends object> implements PlaceKeeper<T, I> {
     if (policy === "wait" || policy === "reject") return policy;
     this.dropped += 1;
     const evicted = policy === "drop-oldest" ? this.store.evict(entry) : undefined;
+    notice?.("dropped", this.#owner, evicted === undefined ? this.store.itemOf(entry) : evicted.item);
     if (evicted === undefined) return false;
     this.#accept(entry);
     this.#lose(evicted.item, new QueueFullError(this.capacity));
@@ -139,8 +151,10 @@ export class QueueCore<T, I extends object> implements PlaceKeeper<T, I> {
 
   /** Why nothing is accepted now. Counts who is told. */
   refusal(): unknown {
+    const error = this.isEnded ? this.#endedBy : new QueueFullError(this.capacity);
     this.rejected += 1;
-    return this.isEnded ? this.#endedBy : new QueueFullError(this.capacity);
+    notice?.("rejected", this.#owner, error);
+    return error;
   }
 
   /** A place now, or why not. */
@@ -260,6 +274,7 @@ export class QueueCore<T, I extends object> implements PlaceKeeper<T, I> {
   #end(state: "closed" | "failed", reason: unknown): void {
     this.#state = state;
     this.#endedBy = reason;
+    notice?.("closed", this.#owner, reason);
     this.rejected += this.producers.size;
     this.producers.rejectAll(reason);
     this.#settleEnd();

@@ -24,8 +24,10 @@ export interface Probe {
   arrived(owner: object, parties: number): void;
   /** Calls `fn` as who had `hold` and gave it back, or as nobody. */
   as<T>(hold: object, fn: () => T): T;
-  /** Calls `fn` as somebody of its own: what it waits for is not waited for by who called. */
+  /** Calls `fn` as somebody of its own, within who runs now. */
   enter<T>(fn: () => T): T;
+  /** A fan-out began whose calls are `width` in all, by a fan-out in each branch of others, `depth` deep. */
+  fannedOut(width: number, depth: number): void;
 }
 
 /**
@@ -35,7 +37,7 @@ export interface Probe {
  */
 export type NoticeName = "rejected" | "dropped" | "timed-out" | "aborted" | "closed" | "failed";
 
-/** Told of what happened to `about`, as it happens. Throws nothing. */
+/** Told of what happened to `about`, or to something of the `kind` that it has, as it happens. Throws nothing. */
 export type Notice = (name: NoticeName, about: object, detail?: unknown) => void;
 
 export let probe: Probe | undefined;

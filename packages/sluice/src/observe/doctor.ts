@@ -5,6 +5,7 @@ import { checkInteger, checkMs } from "../internal/check.ts";
 import { misfit, starved } from "./checks/classes.ts";
 import { deadlocks } from "./checks/deadlock.ts";
 import { abandoned, stuckShutdown } from "./checks/endings.ts";
+import { fansOut, unseenFailures } from "./checks/failures.ts";
 import { heldTooLong, waitingForLost } from "./checks/held.ts";
 import { addUp } from "./checks/limits.ts";
 import { growsLong, growsOld, nobodyTakes, saturated } from "./checks/lines.ts";
@@ -22,6 +23,8 @@ export interface DoctorOptions {
   readonly stallMs?: number | undefined;
   /** A line without bound may be this long before its growth is reported. An integer >= 0. @default 1_000 */
   readonly maxLine?: number | undefined;
+  /** A fan-out within others may make so many calls in all before it is reported. Needs `enable`. An integer >= 1. @default 20 */
+  readonly maxWidth?: number | undefined;
   /** Must be that of `enable`, where that is on. @default systemClock */
   readonly clock?: Clock | undefined;
 }
@@ -35,9 +38,11 @@ const CHECKS: readonly ((exam: Exam) => readonly Report[])[] = [
   growsOld,
   saturated,
   starved,
+  unseenFailures,
   stalledParties,
   growsLong,
   addUp,
+  fansOut,
   abandoned,
   misfit,
   stuckShutdown,
@@ -49,16 +54,20 @@ const CHECKS: readonly ((exam: Exam) => readonly Report[])[] = [
  */
 export function doctor(options: DoctorOptions = {}): Report[] {
   const { clock = systemClock } = options;
+  const ledger = currentLedger();
   const exam: Exam = {
     thresholds: {
       maxHeldMs: checkMs("maxHeldMs", options.maxHeldMs ?? 30_000),
       maxWaitMs: checkMs("maxWaitMs", options.maxWaitMs ?? 1_000),
       stallMs: checkMs("stallMs", options.stallMs ?? 5_000),
+      maxWidth: checkInteger("maxWidth", options.maxWidth ?? 20, { min: 1, infinity: true }),
       maxLine: checkInteger("maxLine", options.maxLine ?? 1_000, { min: 0, infinity: true }),
     },
     now: clock.now(),
     looks: lookAround(clock),
-    lenders: currentLedger()?.lenders() ?? [],
+    lenders: ledger?.lenders() ?? [],
+    unseen: [...(ledger?.unseen.values() ?? [])],
+    widest: ledger?.widest,
   };
   const found = CHECKS.flatMap((check) => check(exam));
   return found.toSorted((a, b) => (a.id < b.id ? -1 : Number(a.id > b.id)));

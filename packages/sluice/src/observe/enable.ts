@@ -7,7 +7,7 @@ import { systemClock } from "../clock/system.ts";
 import { checkMs } from "../internal/check.ts";
 import { dispose } from "../internal/dispose.ts";
 import { probe, setProbe } from "../internal/probe.ts";
-import { tellOf } from "./events.ts";
+import { onEvent, tellOf } from "./events.ts";
 import { Ledger } from "./ledger.ts";
 import { deadlockReport } from "./checks/deadlock.ts";
 import { WaitFor } from "./wait-for.ts";
@@ -58,6 +58,7 @@ class Watching implements Watch, TimerTask {
   readonly #stallMs: number;
   readonly #clock: Clock;
   readonly #told = new WeakSet<object>();
+  readonly #stopListening: () => void;
   #timer: Timer | undefined;
   #isOver = false;
 
@@ -66,6 +67,9 @@ class Watching implements Watch, TimerTask {
     this.#clock = clock;
     this.ledger = new Ledger(clock, stacks, () => this.#look());
     setProbe(this.ledger);
+    this.#stopListening = onEvent(({ name, subject, detail }) => {
+      if (name === "failed") this.ledger.failed(subject, detail);
+    });
   }
 
   disable(): void {
@@ -74,6 +78,7 @@ class Watching implements Watch, TimerTask {
     this.#timer?.cancel();
     current = undefined;
     setProbe(undefined);
+    this.#stopListening();
   }
 
   [dispose](): void {

@@ -2,7 +2,7 @@
 import type { Clock } from "../clock/clock.ts";
 import { namedEntries, type Stats } from "../internal/names.ts";
 import { remember, type Trail } from "./history.ts";
-import type { Lender } from "./ledger.ts";
+import type { FanOut, Lender, Unseen } from "./ledger.ts";
 import { type Readings, readingsOf } from "./readings.ts";
 import type { Subject } from "./subject.ts";
 
@@ -21,12 +21,15 @@ export interface Thresholds {
   readonly maxWaitMs: number;
   readonly stallMs: number;
   readonly maxLine: number;
+  readonly maxWidth: number;
 }
 
 export interface Exam {
   readonly looks: readonly Look[];
-  /** Empty unless `enable` is on. */
+  /** Empty unless `enable` is on, as those that follow. */
   readonly lenders: readonly Lender[];
+  readonly unseen: readonly Unseen[];
+  readonly widest: FanOut | undefined;
   readonly now: number;
   readonly thresholds: Thresholds;
 }

@@ -6,7 +6,7 @@ import type { Clock } from "../clock/clock.ts";
 import type { Probe } from "../internal/probe.ts";
 import type { Task } from "../policy.ts";
 import { Activity, currentActivity, inActivity } from "./activity.ts";
-import { type Subject, subjectOf } from "./subject.ts";
+import { type Subject, subjectOf, titleOf } from "./subject.ts";
 
 /** A permit, a guard or a slot that was given out and not yet given back. */
 export interface Hold {
@@ -44,6 +44,19 @@ export class Lender {
   }
 }
 
+/** A fan-out, and the largest of all so far. */
+export interface FanOut extends Origin {
+  readonly width: number;
+  readonly depth: number;
+}
+
+/** Failures that nobody was told of, of things of one kind and name. */
+export interface Unseen {
+  readonly subject: Subject;
+  count: number;
+  last: unknown;
+}
+
 interface Origin {
   readonly stack: string;
   readonly by: Activity | undefined;
@@ -52,6 +65,9 @@ interface Origin {
 export class Ledger implements Probe {
   // I1  a hold is in its lender's set from `took` to `gaveBack`, a wait from `joined` to `left`
   // I2  nothing in here refers to a target, a permit or a wait but weakly
+  /** Of those within a branch of another. */
+  widest: FanOut | undefined;
+  readonly unseen: Map<string, Unseen> = new Map();
   readonly #clock: Clock;
   readonly #stacks: boolean;
   readonly #onJoin: () => void;
@@ -144,6 +160,18 @@ export class Ledger implements Probe {
 
   enter<T>(fn: () => T): T {
     return inActivity(new Activity(currentActivity()), fn);
+  }
+
+  fannedOut(width: number, depth: number): void {
+    if (depth > 1 && width > (this.widest?.width ?? 0)) this.widest = { width, depth, ...this.#origin() };
+  }
+
+  /** Something failed, and nobody but who watches hears of it. */
+  failed(subject: Subject, error: unknown): void {
+    const key = titleOf(subject);
+    const before = this.unseen.get(key);
+    if (before === undefined) this.unseen.set(key, { subject, count: 1, last: error });
+    else [before.count, before.last] = [before.count + 1, error];
   }
 
   #lender(target: object): Lender {

@@ -11,6 +11,7 @@ export interface Subject {
 export function subjectOf(target: object): Subject {
   const entry = nameOf(target);
   if (entry !== undefined) return { kind: entry.kind, name: entry.name };
+  if ("kind" in target && typeof target.kind === "string") return { kind: target.kind, name: undefined };
   const words = target.constructor.name.replaceAll(/(?<=.)(?=[A-Z])/g, "-");
   return { kind: words.toLowerCase(), name: undefined };
 }

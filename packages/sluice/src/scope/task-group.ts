@@ -10,10 +10,12 @@ import { checkInteger, checkMs, checkSignal, checkWait } from "../internal/check
 import { asyncDispose } from "../internal/dispose.ts";
 import { EitherSignal } from "../internal/either-signal.ts";
 import { type NameOptions, register } from "../internal/names.ts";
+import { notice, probe } from "../internal/probe.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { RunContext, Task, WaitOptions } from "../policy.ts";
-import { Child, isEcho } from "./child.ts";
+import { Cancellation, CancellationContext, isEcho } from "./cancellation.ts";
+import { Child } from "./child.ts";
 import { claim, failFast, type Joiner, type TaskOutcome } from "./joiner.ts";
 
 export interface TaskGroupOptions<T = unknown, R = void> extends NameOptions {
@@ -104,8 +106,10 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
   readonly #timeoutMs: number;
   readonly #clock: Clock;
   readonly #onLateError: ((error: unknown) => void) | undefined;
-  readonly #stop = new AbortController();
-  readonly #line = new WaitList<void>();
+  readonly #cancellation = new Cancellation();
+  readonly #context = new CancellationContext(this.#cancellation);
+  /** None where nobody has to wait. */
+  readonly #line: WaitList<void> | undefined;
   readonly #inside = new Set<Child<unknown>>();
   readonly #parent = new ParentWatcher(this);
   readonly #counts = { fulfilled: 0, failed: 0, cancelled: 0, lateErrors: 0, detached: 0 };
@@ -124,7 +128,9 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
     this.concurrency = checkInteger("concurrency", options.concurrency ?? Infinity, { min: 1, infinity: true });
     this.#timeoutMs = checkMs("timeoutMs", options.timeoutMs ?? Infinity);
     checkSignal(options.signal);
-    this.#joiner = claim(options.joiner ?? (failFast() as Joiner<unknown, unknown> as Joiner<T, R>));
+    this.#joiner =
+      options.joiner === undefined ? (failFast() as Joiner<unknown, unknown> as Joiner<T, R>) : claim(options.joiner);
+    this.#line = this.concurrency === Infinity ? undefined : new WaitList<void>();
     this.#clock = options.clock ?? systemClock;
     this.#onLateError = options.onLateError;
     this.name = options.name;
@@ -133,7 +139,7 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
   }
 
   get signal(): AbortSignal {
-    return this.#stop.signal;
+    return this.#cancellation.signal;
   }
 
   stats(): TaskGroupStats {
@@ -142,12 +148,12 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
       concurrency: this.concurrency,
       running: this.#running,
       oldestRunMs: oldest === undefined ? 0 : this.#clock.now() - oldest.startedAt,
-      waiting: this.#line.size,
-      oldestWaitMs: this.#line.oldestWaitMs(this.#clock),
+      waiting: this.#line?.size ?? 0,
+      oldestWaitMs: this.#line?.oldestWaitMs(this.#clock) ?? 0,
       ...this.#counts,
-      timedOut: this.#line.timedOut,
-      aborted: this.#line.aborted,
-      state: this.#ended ? "ended" : this.signal.aborted ? "cancelled" : "open",
+      timedOut: this.#line?.timedOut ?? 0,
+      aborted: this.#line?.aborted ?? 0,
+      state: this.#ended ? "ended" : this.#cancellation.isCancelled ? "cancelled" : "open",
     };
   }
 
@@ -155,17 +161,17 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
     const child = new Child<U>();
     try {
       checkWait(options);
-      if (this.signal.aborted) child.reject(this.signal.reason, true);
+      if (this.#cancellation.isCancelled) child.reject(this.#cancellation.reason, true);
       else if (this.#ended) throw new ClosedError("task group");
       else if (this.#running < this.concurrency) {
         this.#running += 1; // overtakes nobody (I2)
         this.#start(child, fn, options.signal);
       } else {
-        this.#line.refuseHaste(options);
+        this.#line?.refuseHaste(options);
         // A reaction made here runs in the async context of whoever calls.
-        this.#line.wait(options, this.#clock).then(
+        this.#line?.wait(options, this.#clock).then(
           () => this.#start(child, fn, options.signal),
-          (reason) => child.reject(reason, this.#isReason(reason)),
+          (reason) => child.reject(reason, this.#cancellation.isReason(reason)),
         );
       }
     } catch (error) {
@@ -193,20 +199,20 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
   }
 
   abort(reason?: unknown): void {
-    if (this.#ended || this.signal.aborted) return;
+    if (this.#ended || this.#cancellation.isCancelled) return;
     this.#cancel(reason);
-    this.#cause = this.signal;
+    this.#cause = this.#cancellation;
   }
 
   /** For a body that threw. */
   async leaveBy(error: unknown): Promise<never> {
-    const isFirst = !this.signal.aborted;
+    const isFirst = !this.#cancellation.isCancelled;
     this.abort(error);
     try {
       await this.join();
     } catch (first) {
       if (isFirst || Object.is(first, error)) throw error;
-      if (!isEcho(error, this.signal)) this.#tellLate(error);
+      if (!this.#cancellation.isEcho(error)) this.#tellLate(error);
       throw first;
     }
     throw error;
@@ -258,19 +264,19 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
     let either: EitherSignal | undefined;
     try {
       own?.throwIfAborted(); // the abort may have come between the grant and this turn
-      this.signal.throwIfAborted();
+      this.#cancellation.throwIfCancelled();
       if (own !== undefined) either = new EitherSignal(own, this.signal);
       child.startedAt = this.#clock.now();
     } catch (error) {
       either?.release();
       this.#giveBack();
-      return child.reject(error, this.#isReason(error));
+      return child.reject(error, this.#cancellation.isReason(error));
     }
     child.index = this.#started;
     this.#started += 1;
     this.#inside.add(child);
     const fail = (reason: unknown): void => {
-      const isCancelled = isEcho(reason, this.signal) || isEcho(reason, own);
+      const isCancelled = this.#cancellation.isEcho(reason) || isEcho(reason, own);
       either?.release();
       this.#end(child, { status: isCancelled ? "cancelled" : "rejected", reason });
       child.reject(reason, true);
@@ -281,7 +287,8 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
       child.resolve(value);
     };
     try {
-      void whenSettled(fn({ signal: either?.signal ?? this.signal }), succeed, fail);
+      const call = (): U | PromiseLike<U> => fn(either ?? this.#context);
+      void whenSettled(probe === undefined ? call() : probe.enter(call), succeed, fail);
     } catch (error) {
       fail(error);
     }
@@ -290,7 +297,7 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
   #end(child: Child<unknown>, outcome: TaskOutcome<T>): void {
     this.#inside.delete(child);
     this.#counts[outcome.status === "rejected" ? "failed" : outcome.status] += 1;
-    if (!this.signal.aborted) this.#judge(child, outcome);
+    if (!this.#cancellation.isCancelled) this.#judge(child, outcome);
     else if (outcome.status === "rejected") this.#tellLate(outcome.reason);
     this.#giveBack();
   }
@@ -308,7 +315,7 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
   }
 
   #giveBack(): void {
-    const next = this.#line.shift();
+    const next = this.#line?.shift();
     if (next !== undefined) return next.grant(); // handed over, never through #running: nobody can slip in (I3)
     this.#running -= 1;
     this.#endIfIdle();
@@ -316,8 +323,8 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
 
   #cancel(reason: unknown): void {
     this.#disarm();
-    this.#stop.abort(reason);
-    this.#line.rejectAll(this.signal.reason);
+    this.#cancellation.cancel(reason);
+    this.#line?.rejectAll(this.#cancellation.reason);
   }
 
   #whenEnded(): Promise<void> {
@@ -342,15 +349,12 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
 
   #tellLate(reason: unknown): void {
     this.#counts.lateErrors += 1;
+    if (this.#onLateError === undefined) notice?.("failed", this, reason);
     try {
       this.#onLateError?.(reason);
     } catch (thrown) {
       void Promise.reject(thrown);
     }
-  }
-
-  #isReason(error: unknown): boolean {
-    return this.signal.aborted && Object.is(error, this.signal.reason);
   }
 }
 

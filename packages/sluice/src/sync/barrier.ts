@@ -8,6 +8,7 @@ import { systemClock } from "../clock/system.ts";
 import { BrokenBarrierError, MiscountError } from "../errors.ts";
 import { checkInteger, checkMs, checkSignal } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
+import { probe } from "../internal/probe.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { RunContext, WaitOptions } from "../policy.ts";
@@ -250,6 +251,7 @@ export class Barrier {
 
   #countArrival(party: RegisteredParty | undefined): void {
     this.#arrived += 1;
+    probe?.arrived(this, this.#parties);
     if (party !== undefined) party.arrivedIn = this.#generation;
   }
 

@@ -7,6 +7,7 @@ import { systemClock } from "../clock/system.ts";
 import { QueueFullError } from "../errors.ts";
 import { checkInteger, checkWait } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
+import { notice } from "../internal/probe.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import type { Policy, Task, WaitOptions } from "../policy.ts";
 
@@ -98,6 +99,7 @@ export class Gate implements Policy {
       this.#waiters.refuseHaste(options);
       if (this.waiting >= this.#maxWaiting) {
         this.#rejected += 1;
+        notice?.("rejected", this);
         throw new QueueFullError(this.#maxWaiting);
       }
       return this.#waiters.wait(options, this.#clock);
