@@ -12,6 +12,7 @@ export type BranchFunction<T = unknown> = (context: BranchContext) => T | Promis
 export interface RequiredBranch<T = unknown> {
   readonly run: BranchFunction<T>;
   readonly optional?: false | undefined;
+  readonly fallback?: undefined;
   /** It counts as failed after this long. At least 1. @default Infinity */
   readonly timeoutMs?: number | undefined;
 }

@@ -54,7 +54,7 @@ class MapStream<T, R> implements AsyncIterableIterator<R, undefined> {
     try {
       this.#start();
       const result = this.#outlet.read(); // which may have made room
-      pump(this.#lanes);
+      if (!this.#outlet.isEnded) pump(this.#lanes);
       return result;
     } catch (error) {
       return Promise.reject(error);

@@ -2,9 +2,12 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { Deadline } from "../clock/deadline.ts";
 import { TimeoutError } from "../errors.ts";
+import { Broadcast } from "../flow/broadcast.ts";
 import { forEachLimit } from "../flow/for-each-limit.ts";
 import { mapLimitSettled } from "../flow/map-limit-settled.ts";
 import { mapLimit } from "../flow/map-limit.ts";
+import { mapStream } from "../flow/map-stream.ts";
+import { pipeline } from "../flow/pipeline.ts";
 import { KeyedCircuitBreaker } from "../resilience/keyed-circuit-breaker.ts";
 import type { Permit } from "../sync/permit.ts";
 import { Semaphore } from "../sync/semaphore.ts";
@@ -27,10 +30,33 @@ const subjects: Readonly<Record<string, readonly AbortSubject[]>> = {
       }),
     },
   ],
+  "flow/broadcast-subscription.ts": [
+    {
+      name: "Subscription.take",
+      open(clock) {
+        const topic = new Broadcast<number>({ clock });
+        const sub = topic.subscribe({ capacity: 1_000 });
+        return {
+          call: (options) => sub.take(options),
+          satisfy: () => topic.offer(1),
+          state: () => ({ size: sub.size, waiting: sub.stats().waitingReaders }),
+          giveBack: () => topic.offer(1),
+        };
+      },
+    },
+  ],
   "flow/lanes.ts": [
     mapping("mapLimit", mapLimit),
     mapping("mapLimitSettled", mapLimitSettled),
     mapping("forEachLimit", forEachLimit),
+    mapping("mapStream.next", async (items, concurrency, fn, options) =>
+      mapStream(items, concurrency, fn, options).next(),
+    ),
+  ],
+  "flow/pipeline-flow.ts": [
+    mapping("Pipeline.forEach", async (items, workers, fn, options) =>
+      pipeline(items, options).stage("only", fn, { workers, ordered: true, buffer: 0 }).forEach(nothing),
+    ),
   ],
   "resilience/keyed-circuit-breaker.ts": [
     {
@@ -105,7 +131,7 @@ function work(): { readonly fn: () => Promise<void>; readonly finish: () => void
 }
 
 /** A map over one item, whose call ends when it is told to, or at the abort. */
-function mapping(name: string, map: typeof forEachLimit | typeof mapLimit | typeof mapLimitSettled): AbortSubject {
+function mapping(name: string, map: (...args: Parameters<typeof forEachLimit>) => Promise<unknown>): AbortSubject {
   return {
     name,
     lacks: { timeoutMs: "a signal with a deadline is one" },
