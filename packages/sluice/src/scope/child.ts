@@ -15,9 +15,9 @@ export class Child<T> extends Promise<T> {
   readonly #reject: Settle;
 
   constructor() {
-    let settle: readonly Settle[] = [];
-    super((...both) => void (settle = both as typeof settle));
-    [this.#resolve, this.#reject] = settle as [Settle, Settle];
+    super(keepSettle);
+    [this.#resolve, this.#reject] = kept as [Settle, Settle];
+    kept = undefined; // or the last child of all would never be collected
   }
 
   // oxlint-disable-next-line unicorn/no-thenable -- it is a promise
@@ -44,8 +44,9 @@ function nothing(): void {}
 
 type Settle = (value: unknown) => void;
 
-/** Whether it is how a call says that it was ended by this signal. Node has errors of its own for that. */
-export function isEcho(error: unknown, signal: AbortSignal | undefined): boolean {
-  if (signal?.aborted !== true) return false;
-  return Object.is(error, signal.reason) || (error instanceof Error && error.name === "AbortError");
+let kept: readonly [resolve: unknown, reject: unknown] | undefined;
+
+/** No closure for each child. */
+function keepSettle(resolve: unknown, reject: unknown): void {
+  kept = [resolve, reject];
 }

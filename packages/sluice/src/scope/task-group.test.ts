@@ -9,7 +9,8 @@ import { namedEntries } from "../internal/names.ts";
 import { abortCases } from "../testing/abort-suite.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { collectAll, failFast, firstSuccess, settleAll } from "./joiner.ts";
-import { TaskGroup, type TaskGroupContext } from "./task-group.ts";
+import type { TaskGroupContext } from "./task-group-options.ts";
+import { TaskGroup } from "./task-group.ts";
 import { ended, outcomeOf, unhandledIn } from "./task-group.stage.ts";
 
 const failure = new Error("first");

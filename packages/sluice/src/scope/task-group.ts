@@ -9,62 +9,15 @@ import { Watcher } from "../internal/abort.ts";
 import { checkInteger, checkMs, checkSignal, checkWait } from "../internal/check.ts";
 import { asyncDispose } from "../internal/dispose.ts";
 import { EitherSignal } from "../internal/either-signal.ts";
-import { type NameOptions, register } from "../internal/names.ts";
+import { register } from "../internal/names.ts";
 import { notice, probe } from "../internal/probe.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import { whenSettled } from "../internal/when-settled.ts";
-import type { RunContext, Task, WaitOptions } from "../policy.ts";
+import type { Task, WaitOptions } from "../policy.ts";
 import { Cancellation, CancellationContext, isEcho } from "./cancellation.ts";
 import { Child } from "./child.ts";
 import { claim, failFast, type Joiner, type TaskOutcome } from "./joiner.ts";
-
-export interface TaskGroupOptions<T = unknown, R = void> extends NameOptions {
-  /** What the end of a child means for the others. A new one for each group. @default failFast() */
-  readonly joiner?: Joiner<T, R> | undefined;
-  /** Children that run at a time; the others wait for their start. An integer >= 1. @default Infinity */
-  readonly concurrency?: number | undefined;
-  /** How long all of it may take from now, at least 0: then the group is cancelled with `TimeoutError`. @default Infinity */
-  readonly timeoutMs?: number | undefined;
-  /** Whose abort cancels the group, with the same reason: that of the parent group's child, or a `Deadline`'s. */
-  readonly signal?: AbortSignal | undefined;
-  /** Hears of failures that come when the group has been cancelled or has what it wants; `stats()` counts them. */
-  readonly onLateError?: ((error: unknown) => void) | undefined;
-  /** Runs `timeoutMs` and tells ages. @default systemClock */
-  readonly clock?: Clock | undefined;
-}
-
-export interface TaskGroupContext extends RunContext {
-  /** Aborts when the group is cancelled, and with the child's own signal. */
-  readonly signal: AbortSignal;
-}
-
-export interface DetachOptions {
-  /** Hears of the failure, since nobody waits for detached work. What it throws is the rejection of `detach`. */
-  readonly onError: (error: unknown) => void;
-  /** Handed on to the work. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-export type TaskGroupStats = Readonly<{
-  concurrency: number;
-  /** Children that were called and have not settled, and how long ago the oldest of them was called. */
-  running: number;
-  oldestRunMs: number;
-  waiting: number;
-  oldestWaitMs: number;
-  /** How the children that have ended did so. */
-  fulfilled: number;
-  failed: number;
-  cancelled: number;
-  /** Of the failures, those that came too late to be told by `join`. */
-  lateErrors: number;
-  /** Detached work that goes on. */
-  detached: number;
-  /** Calls that were not started, because of their `timeoutMs` or because their signal aborted while they waited. */
-  timedOut: number;
-  aborted: number;
-  state: "open" | "cancelled" | "ended";
-}>;
+import type { DetachOptions, TaskGroupContext, TaskGroupOptions, TaskGroupStats } from "./task-group-options.ts";
 
 /** `T` is what its children give, `R` what `join` gives. */
 export interface TaskGroup<T = unknown, R = void> extends AsyncDisposable {
@@ -287,7 +240,7 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
       child.resolve(value);
     };
     try {
-      const call = (): U | PromiseLike<U> => fn(either ?? this.#context);
+      const call = (): U | PromiseLike<U> => fn(either === undefined ? this.#context : { signal: either.signal });
       void whenSettled(probe === undefined ? call() : probe.enter(call), succeed, fail);
     } catch (error) {
       fail(error);

@@ -207,6 +207,36 @@ it("finds nobody overtaken at a Semaphore", async () => {
   expect(await passed(sharing(() => new FairLock()))).toBe(true);
 });
 
+type Select = (one: Queue<string>, other: Queue<string>) => Promise<string>;
+
+/** One letter comes on each of two queues; a reader takes whichever is there, twice. */
+function selecting(select: Select): Scenario {
+  return async ({ task }) => {
+    const [one, other] = [new Queue<string>(1), new Queue<string>(1)];
+    const reader = task("reader", async ({ step }) => {
+      const first = await step("takes what is there", () => select(one, other));
+      return [first, await step("takes what is there now", () => select(one, other))];
+    });
+    const write = (name: string, queue: Queue<string>): Promise<unknown> => task(name, () => queue.put(`from ${name}`));
+    await Promise.all([write("Ann", one), write("Bob", other)]);
+    expect((await reader).toSorted()).toEqual(["from Ann", "from Bob"]);
+  };
+}
+
+it("finds a select by Promise.race, whose loser swallows the next message", async () => {
+  const found = await failureOf(selecting((one, other) => Promise.race([one.take(), other.take()])));
+  expect(found).toBe(
+    [
+      "nothing can go on: reader waits for ever, when",
+      "  1. Ann starts",
+      "  2. reader starts",
+      "  3. reader takes what is there (from Ann)",
+      "  4. reader takes what is there now",
+      "  5. Bob starts",
+    ].join("\n"),
+  );
+});
+
 async function failureOf(scenario: Scenario): Promise<string> {
   const report = await explore(scenario).catch((error: Error) => error.message);
   if (typeof report === "string") return report;
