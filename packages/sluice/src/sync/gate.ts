@@ -98,9 +98,10 @@ export class Gate implements Policy {
       }
       this.#waiters.refuseHaste(options);
       if (this.waiting >= this.#maxWaiting) {
+        const error = new QueueFullError(this.#maxWaiting);
         this.#rejected += 1;
-        notice?.("rejected", this);
-        throw new QueueFullError(this.#maxWaiting);
+        notice?.("rejected", this, error);
+        throw error;
       }
       return this.#waiters.wait(options, this.#clock);
     } catch (error) {

@@ -1,5 +1,7 @@
 import { expect, it } from "vitest";
+import { taskGroup } from "../../scope/task-group.ts";
 import { acquireAll } from "../../sync/acquire-all.ts";
+import { Barrier } from "../../sync/barrier.ts";
 import { Condition } from "../../sync/condition.ts";
 import { Mutex } from "../../sync/mutex.ts";
 import type { Permit } from "../../sync/permit.ts";
@@ -14,6 +16,12 @@ import type { Report } from "../report.ts";
 
 function rings(clock: VirtualClock): Report[] {
   return doctor({ clock }).filter(({ id }) => id === "H03" || id === "H04");
+}
+
+async function take(first: Mutex, second: Mutex): Promise<Permit> {
+  await first.acquire();
+  await turn();
+  return second.acquire();
 }
 
 /** Takes one under the other, with a turn in between, and never comes back if somebody does it the other way round. */
@@ -94,8 +102,8 @@ it("F09.3: H03 tells of a writer that waits for its own read lock", async () => 
   const clock = new VirtualClock();
   using _ = enable({ clock });
   const lock = new RwLock({ name: "ring-rw", clock });
-  let endOther = (): void => {};
-  void lock.readers.run(() => new Promise<void>((resolve) => (endOther = resolve)));
+  const { promise, resolve: endOther } = Promise.withResolvers<void>();
+  void lock.readers.run(() => promise);
   void lock.readers.run(() => lock.writers.run(() => {}));
   await clock.advance(5_000);
   expect(rings(clock)).toMatchObject([{ id: "H03", subject: { kind: "rw-lock", name: "ring-rw" } }]);
@@ -108,8 +116,8 @@ it("finds no ring where one of several holders can still go on", async () => {
   const clock = new VirtualClock();
   using _ = enable({ clock });
   const sem = new Semaphore(2, { name: "ring-partial", clock });
-  let end = (): void => {};
-  void sem.run(() => new Promise<void>((resolve) => (end = resolve)));
+  const { promise, resolve: end } = Promise.withResolvers<void>();
+  void sem.run(() => promise);
   const nested = sem.run(() => sem.run(() => "through"));
   await clock.advance(60_000);
   expect(rings(clock)).toEqual([]);
@@ -120,22 +128,19 @@ it("finds no ring where one of several holders can still go on", async () => {
 it("finds no ring through what was taken before anybody watched", async () => {
   const clock = new VirtualClock();
   const sem = new Semaphore(2, { clock });
-  using _unseen = await sem.acquire();
+  const permit = await sem.acquire();
   using _ = enable({ clock });
-  void sem.run(() => sem.run(() => {}));
+  const nested = sem.run(() => sem.run(() => "through"));
   await clock.advance(60_000);
   expect(rings(clock)).toEqual([]);
+  permit.release();
+  expect(await nested).toBe("through");
 });
 
 it("knows who takes by bare calls within an activity, and nobody outside of one", async () => {
   const clock = new VirtualClock();
   using _ = enable({ clock });
   const [a, b] = [new Mutex({ name: "ring-bare-a", clock }), new Mutex({ name: "ring-bare-b", clock })];
-  const take = async (first: Mutex, second: Mutex): Promise<Permit> => {
-    await first.acquire();
-    await turn();
-    return second.acquire();
-  };
   const cross = (as: (fn: () => unknown) => unknown): void => {
     as(() => take(a, b));
     as(() => take(b, a));
@@ -153,17 +158,57 @@ it("knows who takes by bare calls within an activity, and nobody outside of one"
   expect(rings(clock)).toHaveLength(1);
 });
 
+it("F11.5: H03 tells of two barriers at which the parties of a round wait crossed", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const [a, b] = [new Barrier(2, { name: "ring-inner", clock }), new Barrier(2, { name: "ring-outer", clock })];
+  const party = async (first: Barrier, second: Barrier): Promise<void> => {
+    for (const barrier of [a, b, first, second]) await barrier.wait();
+  };
+  void activity(() => party(a, b));
+  void activity(() => party(b, a));
+  await turn();
+  await clock.advance(5_000);
+  expect(rings(clock)).toMatchObject([
+    { id: "H03", facts: { path: 'barrier "ring-inner" → barrier "ring-outer"', waits: 2 } },
+  ]);
+});
+
+it("F11.5: finds no ring at barriers to which all come in one order", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const [a, b] = [new Barrier(2, { clock }), new Barrier(2, { clock })];
+  const party = async (): Promise<void> => {
+    for (const barrier of [a, b, a, b]) await barrier.wait();
+  };
+  const first = activity(party);
+  await turn();
+  await clock.advance(5_000);
+  expect(rings(clock)).toEqual([]);
+  await Promise.all([first, activity(party)]);
+});
+
+it("knows the children of a group by themselves, and as those of who has the group", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const mutex = new Mutex({ name: "ring-group", clock });
+  void mutex.run(() => taskGroup((group) => void group.run(() => mutex.run(() => {}))));
+  await turn();
+  await clock.advance(5_000);
+  expect(rings(clock)).toMatchObject([{ id: "H03", subject: { name: "ring-group" } }]);
+});
+
 it("takes who wakes a waiter of a condition not for one that waits for the mutex", async () => {
   const clock = new VirtualClock();
   using _ = enable({ clock });
   const mutex = new Mutex({ name: "ring-condition", clock });
   const changed = new Condition(mutex, { clock });
-  let end = (): void => {};
+  const { promise, resolve: end } = Promise.withResolvers<void>();
   const waiter = mutex.run(({ guard }) => changed.wait(guard));
   await turn();
   const signaller = mutex.run(() => {
     changed.signal();
-    return new Promise<void>((resolve) => (end = resolve));
+    return promise;
   });
   await turn();
   await clock.advance(60_000);

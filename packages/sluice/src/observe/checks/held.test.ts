@@ -52,20 +52,22 @@ it("tells of who has waited for a permit since it was granted, with the stack th
   const second = sem.acquire();
   await clock.advance(30_000);
   first.release();
-  using _permit = await second;
+  const permit = await second;
   expect(reports("H01", "held-after-wait", clock)).toEqual([]);
   await clock.advance(30_000);
   const takenAt = String(reports("H01", "held-after-wait", clock)[0]?.facts["takenAt"]);
   expect(takenAt.split("\n")[0]).toContain("held.test.ts");
+  permit.release();
 });
 
 it("keeps no stacks when told so, and finds what is held all the same", async () => {
   const clock = new VirtualClock();
   using _ = enable({ clock, stacks: false });
   const sem = new Semaphore(1, { name: "held-no-stack", clock });
-  using _permit = await sem.acquire();
+  const permit = await sem.acquire();
   await clock.advance(30_000);
   expect(reports("H01", "held-no-stack", clock)[0]?.facts["takenAt"]).toBe("");
+  permit.release();
 });
 
 it("knows each guard of a readers-writer lock, also after a downgrade", async () => {
