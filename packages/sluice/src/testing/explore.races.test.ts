@@ -2,6 +2,8 @@
 // scenario with what sluice has in its place.
 import { expect, it } from "vitest";
 import { Queue } from "../flow/queue.ts";
+import { select } from "../flow/select.ts";
+import { taking } from "../flow/select-clause.ts";
 import { Condition } from "../sync/condition.ts";
 import { Mutex } from "../sync/mutex.ts";
 import { Semaphore } from "../sync/semaphore.ts";
@@ -210,12 +212,12 @@ it("finds nobody overtaken at a Semaphore", async () => {
 type Select = (one: Queue<string>, other: Queue<string>) => Promise<string>;
 
 /** One letter comes on each of two queues; a reader takes whichever is there, twice. */
-function selecting(select: Select): Scenario {
+function selecting(take: Select): Scenario {
   return async ({ task }) => {
     const [one, other] = [new Queue<string>(1), new Queue<string>(1)];
     const reader = task("reader", async ({ step }) => {
-      const first = await step("takes what is there", () => select(one, other));
-      return [first, await step("takes what is there now", () => select(one, other))];
+      const first = await step("takes what is there", () => take(one, other));
+      return [first, await step("takes what is there now", () => take(one, other))];
     });
     const write = (name: string, queue: Queue<string>): Promise<unknown> => task(name, () => queue.put(`from ${name}`));
     await Promise.all([write("Ann", one), write("Bob", other)]);
@@ -235,6 +237,16 @@ it("finds a select by Promise.race, whose loser swallows the next message", asyn
       "  5. Bob starts",
     ].join("\n"),
   );
+});
+
+it("finds nothing swallowed by select, whichever queue it prefers", async () => {
+  for (const isSwapped of [false, true]) {
+    const take: Select = async (...queues) => {
+      const [one, other] = isSwapped ? queues.toReversed() : queues;
+      return (await select({ one: one && taking(one), other: other && taking(other) }, { biased: true })).value;
+    };
+    expect(await passed(selecting(take))).toBe(true);
+  }
 });
 
 async function failureOf(scenario: Scenario): Promise<string> {
