@@ -1,0 +1,51 @@
+import { dispose } from "../internal/dispose.ts";
+
+/** One resource, lent. Giving it back twice is the same as giving it back once. */
+export interface Lease<R> extends Disposable {
+  /** To be used until the release, and not after it. */
+  readonly resource: R;
+  release(): void;
+}
+
+/** What a pool knows of one resource. */
+export class PoolEntry<R> {
+  readonly resource: R;
+  /** From then on it is lent no more. */
+  readonly retireAt: number;
+  /** When it came back last, or was made. */
+  idleAt: number;
+  /** It is not to be lent any more, whoever has it now. */
+  isCondemned = false;
+
+  constructor(resource: R, madeAt: number, lifetimeMs: number) {
+    this.resource = resource;
+    this.retireAt = madeAt + lifetimeMs;
+    this.idleAt = madeAt;
+  }
+}
+
+export function lend<R>(entry: PoolEntry<R>, giveBack: (entry: PoolEntry<R>) => void): Lease<R> {
+  return new HeldLease(entry, giveBack);
+}
+
+class HeldLease<R> implements Lease<R> {
+  readonly resource: R;
+  #entry: PoolEntry<R> | undefined;
+  readonly #giveBack: (entry: PoolEntry<R>) => void;
+
+  constructor(entry: PoolEntry<R>, giveBack: (entry: PoolEntry<R>) => void) {
+    this.resource = entry.resource;
+    this.#entry = entry;
+    this.#giveBack = giveBack;
+  }
+
+  release(): void {
+    const entry = this.#entry;
+    this.#entry = undefined;
+    if (entry !== undefined) this.#giveBack(entry);
+  }
+
+  [dispose](): void {
+    this.release();
+  }
+}
