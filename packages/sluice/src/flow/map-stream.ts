@@ -63,7 +63,7 @@ class MapStream<T, R> implements AsyncIterableIterator<R, undefined> {
 
   async return(): Promise<IteratorReturnResult<undefined>> {
     this.#outlet.end();
-    await leaveLanes(this.#lanes, undefined);
+    await leaveLanes(this.#lanes, this.#lanes.caller?.reason);
     return END;
   }
 
@@ -133,8 +133,7 @@ class Outlet<R> {
     slot.isReady = true;
     slot.value = value;
     if (!this.#isOrdered) this.#slots.push(slot);
-    while (this.#readers.size > 0 && this.#slots.peek()?.isReady === true)
-      this.#readers.shift()?.resolve(this.#shift());
+    while (this.#readers.size > 0 && this.#hasNext()) this.#readers.shift()?.resolve(this.#shift());
   }
 
   read(): Promise<IteratorResult<R, undefined>> {

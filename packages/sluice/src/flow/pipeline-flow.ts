@@ -147,12 +147,12 @@ export class PipelineFlow extends Watcher implements Flow, AsyncIterableIterator
   #feed(items: Iterable<unknown> | AsyncIterable<unknown>, from: Stage | undefined, to: Stage): void {
     const { signal, onLateError } = this;
     const pass = (): void => {
-      if (from === undefined) this.#read += 1;
-      else from.passedOn += 1;
+      if (from !== undefined) from.passedOn += 1;
     };
     const put = (item: unknown): void | Promise<void> => {
-      if (to.queue.offer(item)) pass();
-      else return to.queue.put(item, { signal }).then(pass);
+      if (from === undefined) this.#read += 1;
+      if (!to.queue.offer(item)) return to.queue.put(item, { signal }).then(pass);
+      pass();
     };
     forEachLimit(items, 1, put, { signal, onLateError }).then(
       () => to.queue.close(),

@@ -65,7 +65,7 @@ export type StageStats = Readonly<{
   succeeded: number;
   deadLettered: number;
   failed: number;
-  /** Results that went on before that of an earlier item. */
+  /** Results that one of a later item has overtaken. */
   outOfOrder: number;
   /** It takes the stream as one, and may hold all of it: no bound of the pipeline holds there. */
   whole: boolean;
@@ -74,7 +74,10 @@ export type StageStats = Readonly<{
 export type PipelineStats = Readonly<{
   stages: number;
   wholeStages: number;
-  /** Items in all buffers, and the sum of what these may hold. */
+  /**
+   * Items in all buffers, and the sum of what these may hold. Besides, each stage has up to `workers` + 1 items in hand,
+   * that are worked on or wait to go on.
+   */
   size: number;
   capacity: number;
   /** Items that are worked on, and how many may be. */
