@@ -7,7 +7,10 @@ import type { Joiner } from "./joiner.ts";
 export interface TaskGroupOptions<T = unknown, R = void> extends NameOptions {
   /** What the end of a child means for the others. A new one for each group. @default failFast() */
   readonly joiner?: Joiner<T, R> | undefined;
-  /** Children that run at a time; the others wait for their start. An integer >= 1. @default Infinity */
+  /**
+   * Children that run at a time; the others wait for their start, also for one that awaits them. An integer >= 1.
+   * @default Infinity
+   */
   readonly concurrency?: number | undefined;
   /** How long all of it may take from now, at least 0: then the group is cancelled with `TimeoutError`. @default Infinity */
   readonly timeoutMs?: number | undefined;

@@ -40,7 +40,8 @@ export interface TaskGroup<T = unknown, R = void> extends AsyncDisposable {
   detach(fn: Task<unknown>, options: DetachOptions): Promise<void>;
   /**
    * Resolves when all children have ended, those that were started meanwhile included; the group has ended then. Gives
-   * what its joiner says, or rejects with what cancelled the group from outside. The same promise each time.
+   * what its joiner says, or rejects with what cancelled the group from outside. The same promise each time. A child
+   * that awaits it waits for itself.
    */
   join(): Promise<R>;
   /** Cancels the children: who runs has its signal aborted, who waits is rejected. Idempotent. @param reason as for `AbortController.abort` */
