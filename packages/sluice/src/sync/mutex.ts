@@ -9,8 +9,8 @@ import { register } from "../internal/names.ts";
 import { probe } from "../internal/probe.ts";
 import type { Policy, PriorityWaitOptions, RunContext, WaitOptions } from "../policy.ts";
 import { followHolds, holding, holds } from "./holds.ts";
-import { issuePermit, lenderOf, type Permit } from "./permit.ts";
-import { type LineOptions, type LineStats, PermitPool } from "./permit-pool.ts";
+import { lenderOf, type Permit } from "./permit.ts";
+import { LendingPool, type LineOptions, type LineStats } from "./permit-pool.ts";
 
 export interface MutexOptions extends LineOptions {
   /**
@@ -31,12 +31,12 @@ export interface MutexContext extends RunContext {
 
 export class Mutex implements Policy {
   readonly name: string | undefined;
-  readonly #pool: PermitPool<Permit>;
+  readonly #pool: LendingPool;
   readonly #throwsOnReentry: boolean;
 
   constructor(options: MutexOptions = {}) {
     this.#throwsOnReentry = checkOneOf("reentry", options.reentry ?? "wait", ["wait", "throw"]) === "throw";
-    this.#pool = new PermitPool("mutex", this, 1, options, (weight) => issuePermit(this.#pool, weight));
+    this.#pool = new LendingPool("mutex", this, 1, options);
     if (this.#throwsOnReentry) followHolds();
     this.name = options.name;
     register("mutex", options, this);
@@ -61,7 +61,7 @@ export class Mutex implements Policy {
   /** Calls `fn` while holding the lock: at once if it is free, else after the grant. */
   async run<T>(fn: (context: MutexContext) => T | PromiseLike<T>, options: PriorityWaitOptions = {}): Promise<T> {
     const { signal } = options;
-    const guard = this.#admits(options) ? this.#pool.issue(options) : await this.#pool.wait(options);
+    const guard = this.#admits(options) ? this.#pool.lend() : await this.#pool.wait(options);
     try {
       signal?.throwIfAborted(); // the abort may have come between the grant and this turn
       const call = (): T | PromiseLike<T> => fn({ signal, guard });
@@ -73,9 +73,9 @@ export class Mutex implements Policy {
   }
 
   /** The lock's guard as soon as it is free. Once granted it is yours, even if `signal` aborts in the same turn. */
-  acquire(options: PriorityWaitOptions = {}): Promise<Permit> {
+  acquire(options?: PriorityWaitOptions): Promise<Permit> {
     try {
-      return this.#admits(options) ? Promise.resolve(this.#pool.issue(options)) : this.#pool.wait(options);
+      return this.#admits(options) ? Promise.resolve(this.#pool.lend()) : this.#pool.wait(options);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -83,7 +83,7 @@ export class Mutex implements Policy {
 
   /** The guard now, or undefined. */
   tryAcquire(): Permit | undefined {
-    return this.#pool.tryTake({}) ? this.#pool.issue({}) : undefined;
+    return this.#pool.tryTake() ? this.#pool.lend() : undefined;
   }
 
   /** Whether it is locked by this guard. */
@@ -101,7 +101,7 @@ export class Mutex implements Policy {
     this.#pool.close();
   }
 
-  #admits(options: PriorityWaitOptions): boolean {
+  #admits(options: PriorityWaitOptions | undefined): boolean {
     if (this.#pool.admits(options)) return true;
     if (this.#throwsOnReentry && holds(this)) throw new SelfWaitError("mutex");
     return false;

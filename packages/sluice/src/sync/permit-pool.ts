@@ -8,7 +8,7 @@ import { notice, probe } from "../internal/probe.ts";
 import { asPlainPromise, Wait } from "../internal/wait.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import type { WaitOptions, WeightedWaitOptions } from "../policy.ts";
-import type { Lender } from "./permit.ts";
+import { issuePermit, type Lender, type Permit } from "./permit.ts";
 
 export interface LineOptions extends NameOptions {
   /** Callers allowed to wait; the next one gets `QueueFullError`. Each is held by its caller. An integer >= 0. @default Infinity */
@@ -36,15 +36,16 @@ export type LineStats = Readonly<{
   closed: boolean;
 }>;
 
+const NO_OPTIONS: WeightedWaitOptions = {};
+
 /** `G` is what a call is granted. */
-export class PermitPool<G> implements Lender {
+export abstract class PermitPool<G> implements Lender {
   // I1  #free + what is out = #limit; #free is negative only while a lowered limit is still exceeded
   // I2  whose turn it is waits only while it wants more than #free, or is about to hear of its abort
   // I3  permits go out in the order of the line, `acquire` callers resume in it, no newcomer overtakes a waiter
   // I4  nobody waits for more than #limit; once closed, nobody waits and nothing goes out, but to a `Reclaim`
   readonly #kind: string;
   readonly #owner: object;
-  readonly #issue: (weight: number) => G;
   readonly #maxWaiting: number;
   readonly #clock: Clock;
   readonly #waits: WaitList<G, number>;
@@ -55,19 +56,11 @@ export class PermitPool<G> implements Lender {
   #rejected = 0;
   #closed = false;
 
-  constructor(
-    kind: string,
-    owner: object,
-    limit: number,
-    options: LineOptions,
-    issue: (weight: number) => G,
-    free: number = limit,
-  ) {
+  constructor(kind: string, owner: object, limit: number, options: LineOptions, free: number = limit) {
     this.#kind = kind;
     this.#owner = owner;
     this.#limit = limit;
     this.#free = free;
-    this.#issue = issue;
     this.#maxWaiting = checkInteger("maxWaiting", options.maxWaiting ?? Infinity, { min: 0, infinity: true });
     this.#clock = options.clock ?? systemClock;
     const agingMs = checkMs("agingMs", options.agingMs ?? 1_000);
@@ -103,56 +96,52 @@ export class PermitPool<G> implements Lender {
     };
   }
 
-  acquire(options: WeightedWaitOptions): Promise<G> {
+  acquire(options: WeightedWaitOptions = NO_OPTIONS): Promise<G> {
     // Not `async`: a wait would take more turns than the fast path, and resume late (I3).
     try {
-      return this.admits(options) ? Promise.resolve(this.issue(options)) : this.wait(options);
+      return this.admits(options) ? Promise.resolve(this.lend(options.weight)) : this.wait(options);
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  /** For what has been taken. */
-  issue({ weight = 1 }: WeightedWaitOptions): G {
-    return this.#lend(weight, undefined);
-  }
-
   /** Takes what is asked for if it can be had at once. Throws for bad options and aborted signals. */
-  admits(options: WeightedWaitOptions): boolean {
-    checkWait(options);
+  admits(options: WeightedWaitOptions = NO_OPTIONS): boolean {
     const { weight = 1, priority = 0 } = options;
-    checkWeight(weight, this.#limit);
-    checkPriority(priority);
+    if (options !== NO_OPTIONS) this.#check(options, weight, priority);
     if (weight > this.#free || this.#closed) return false;
-    if (this.waiting > 0 && !this.#waits.wouldBeFirst(priority, this.#clock)) return false;
+    if (this.#waits.size > 0 && !this.#waits.wouldBeFirst(priority, this.#clock)) return false;
     this.#take(weight);
     return true;
   }
 
   /** After `admits` has said no. Throws for who is turned away. */
-  wait(options: WeightedWaitOptions): Promise<G> {
+  wait(options: WeightedWaitOptions = NO_OPTIONS): Promise<G> {
     if (this.#closed) throw this.#refuse(new ClosedError(this.#kind));
     this.#waits.refuseHaste(options);
-    if (this.waiting >= this.#maxWaiting) throw this.#refuse(new QueueFullError(this.#maxWaiting));
+    if (this.#waits.size >= this.#maxWaiting) throw this.#refuse(new QueueFullError(this.#maxWaiting));
     return this.#waits.wait(options, this.#clock, options.weight ?? 1, options.priority);
   }
 
-  tryTake({ weight = 1 }: WeightedWaitOptions): boolean {
-    checkWeight(weight, this.#limit);
-    if (weight > this.#free || this.waiting > 0 || this.#closed) return false;
+  tryTake(weight = 1): boolean {
+    if (weight !== 1) checkWeight(weight, this.#limit);
+    if (weight > this.#free || this.#waits.size > 0 || this.#closed) return false;
     this.#take(weight);
     return true;
+  }
+
+  /** What stands for so many that have been taken, by a call or for a wait. */
+  lend(weight = 1, wait?: object): G {
+    const granted = this.issue(weight);
+    probe?.took(this.#owner, granted, weight, wait);
+    return granted;
   }
 
   /** Returns how much of it was dropped, since nobody waits for it and there is no room. */
   giveBack(weight: number): number {
     this.#free += weight;
-    this.#serve();
-    const surplus = this.#free - this.#limit;
-    if (surplus < 0) return 0;
-    this.#free = this.#limit;
-    if (this.#drains !== undefined) this.#endDrains(this.#drains);
-    return surplus;
+    if (this.#waits.size > 0) this.#serve();
+    return this.#free < this.#limit ? 0 : this.#whenFull();
   }
 
   /** Those who wait for more than there will be get a `RangeError`. */
@@ -182,7 +171,7 @@ export class PermitPool<G> implements Lender {
   reclaim(): Promise<G> {
     if (this.#free > 0 && this.waiting === 0) {
       this.#take(1);
-      return Promise.resolve(this.issue({}));
+      return Promise.resolve(this.lend());
     }
     return this.#waits.join(new Reclaim<G>(this.#clock.now(), 1), undefined, this.#clock);
   }
@@ -198,6 +187,15 @@ export class PermitPool<G> implements Lender {
     }
   }
 
+  /** A method, since a function that each pool had of its own would be a new one to the compiler each time. */
+  protected abstract issue(weight: number): G;
+
+  #check(options: WeightedWaitOptions, weight: number, priority: number): void {
+    checkWait(options);
+    checkWeight(weight, this.#limit);
+    checkPriority(priority);
+  }
+
   #take(weight: number): void {
     this.#free -= weight;
     this.#granted += 1;
@@ -210,27 +208,31 @@ export class PermitPool<G> implements Lender {
       if (next.isDoomed || (this.#closed && !(next instanceof Reclaim))) return;
       waits.remove(next);
       this.#take(next.brought);
-      next.grant(this.#lend(next.brought, next)); // handed over in the same turn: nobody can slip in (I3)
+      next.grant(this.lend(next.brought, next)); // handed over in the same turn: nobody can slip in (I3)
     }
   }
 
-  #endDrains(drains: WaitList<void>): void {
-    for (const wait of drains.live()) {
-      drains.remove(wait);
+  #whenFull(): number {
+    const surplus = this.#free - this.#limit;
+    this.#free = this.#limit;
+    for (const wait of this.#drains?.live() ?? []) {
+      this.#drains?.remove(wait);
       wait.grant();
     }
-  }
-
-  #lend(weight: number, wait: object | undefined): G {
-    const granted = this.#issue(weight);
-    probe?.took(this.#owner, granted, weight, wait);
-    return granted;
+    return surplus;
   }
 
   #refuse(error: Error): Error {
     this.#rejected += 1;
     notice?.("rejected", this.#owner, error);
     return error;
+  }
+}
+
+/** Of what `Semaphore` and `Mutex` lend. */
+export class LendingPool extends PermitPool<Permit> {
+  protected override issue(weight: number): Permit {
+    return issuePermit(this, weight);
   }
 }
 

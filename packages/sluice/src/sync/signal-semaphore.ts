@@ -25,7 +25,7 @@ export type SignalSemaphoreStats = LineStats &
 export class SignalSemaphore {
   readonly limit: number;
   readonly name: string | undefined;
-  readonly #pool: PermitPool<void>;
+  readonly #pool: SignalPool;
   #surplus = 0;
 
   /** At most `limit` releases are remembered until somebody comes for them: an integer >= 1. */
@@ -33,7 +33,7 @@ export class SignalSemaphore {
     this.limit = checkInteger("limit", limit, { min: 1 });
     const initial = checkInteger("initial", options.initial ?? 0, { min: 0 });
     if (initial > limit) throw new RangeError(`initial must be at most the limit of ${limit}, got ${initial}`);
-    this.#pool = new PermitPool("semaphore", this, limit, options, () => {}, initial);
+    this.#pool = new SignalPool("semaphore", this, limit, options, initial);
     this.name = options.name;
     register("signal-semaphore", options, this);
   }
@@ -55,13 +55,13 @@ export class SignalSemaphore {
   }
 
   /** As soon as somebody has released, or `weight` times. An abort or a timeout uses nothing up. */
-  acquire(options: WeightedWaitOptions = {}): Promise<void> {
+  acquire(options?: WeightedWaitOptions): Promise<void> {
     return this.#pool.acquire(options);
   }
 
   /** Whether there was one, or `weight` of them: if so they are used up. */
-  tryAcquire(options: Pick<WeightedWaitOptions, "weight"> = {}): boolean {
-    return this.#pool.tryTake(options);
+  tryAcquire(options?: Pick<WeightedWaitOptions, "weight">): boolean {
+    return this.#pool.tryTake(options?.weight);
   }
 
   /**
@@ -79,4 +79,8 @@ export class SignalSemaphore {
   close(): void {
     this.#pool.close();
   }
+}
+
+class SignalPool extends PermitPool<void> {
+  protected override issue(): void {}
 }
