@@ -99,8 +99,8 @@ export class QueueCore<T, I extends object> implements PlaceKeeper<T, I> {
 
   /** Only while there is no item. */
   waitForItem(options: WaitOptions): Promise<T> {
-    this.store.expect?.(true); // foreign code, which may throw before anybody is in line
     try {
+      this.store.expect?.(true); // its clock is foreign code, and may throw: before anybody is in line
       return this.consumers.wait(options, this.clock);
     } finally {
       this.expect();
@@ -109,8 +109,8 @@ export class QueueCore<T, I extends object> implements PlaceKeeper<T, I> {
 
   /** As `waitForItem`, for a wait that the caller has made. */
   joinConsumers<W extends Wait<T>>(wait: W, signal: AbortSignal | undefined): W {
-    this.store.expect?.(true);
     try {
+      this.store.expect?.(true);
       return this.consumers.join(wait, signal, this.clock);
     } finally {
       this.expect();
