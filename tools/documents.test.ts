@@ -121,3 +121,12 @@ it("type-checks each TypeScript block as a module of its own", () => {
   expect(found[0]).toMatch(/^docs\/x\.md\.\d+\.ts\(2,\d+\): error TS2345/);
   expect(typeFaults(blocks.slice(0, 3))).toEqual([]);
 });
+
+it("type-checks each line after what its document takes for given, and no other document's lines", () => {
+  const given = 'import { Semaphore } from "sluice";\ndeclare const sem: Semaphore;';
+  const found = typeFaults([
+    ...blocksOf("docs/x.md", fenced(["ts given", given], ["ts line", "sem.close();"], ["ts line", "sem.open();"])),
+    ...blocksOf("docs/y.md", fenced(["ts line", "sem.close();"])),
+  ]);
+  expect(found.map((fault) => fault.replace(/\(.*/, ""))).toEqual(["docs/x.md.13.ts", "docs/y.md.3.ts"]);
+});

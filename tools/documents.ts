@@ -4,6 +4,7 @@
 //   text shown    lines that the block before has printed, in this order; … stands for anything
 //   ts quote=FILE#NAME   is what stands between `// #region NAME` and `// #endregion` in FILE
 //   ts            is type-checked as a module of its own
+//   ts given      stands before each `ts line` of its document, which is type-checked so, as a module of its own
 //   ts fragment, and every other block: not checked
 // And fails where docs/reference is not what the sources say (tools/pages.ts).
 // `SLUICE_DATA` is a temporary folder for all blocks of a document, and they run in order.
@@ -36,7 +37,7 @@ const ADDRESS = /listening on http:\/\/[^\s/]+/;
 const MARKS: Readonly<Record<string, RegExp>> = {
   sh: /^(run|serve|)$/,
   text: /^(shown|)$/,
-  ts: /^(quote=\S+#\S+|fragment|)$/,
+  ts: /^(quote=\S+#\S+|fragment|given|line|)$/,
 };
 
 export function blocksOf(file: string, text: string): Block[] {
@@ -166,14 +167,19 @@ function misquoted(code: string, source: string, root: string): string | undefin
 
 /** What the compiler says about blocks of TypeScript, each a module of its own. */
 export function typeFaults(blocks: readonly Block[]): string[] {
-  const wanted = blocks.filter(({ language, mark }) => language === "ts" && mark === "");
+  const typed = blocks.filter(({ language }) => language === "ts");
+  const given = new Map(typed.filter(({ mark }) => mark === "given").map(({ file, code }) => [file, `${code}\n`]));
+  const wanted = typed.filter(({ mark }) => mark === "" || mark === "line");
   if (wanted.length === 0) return [];
   // Below the repository, so that its packages are found.
   mkdirSync("node_modules/.cache", { recursive: true });
   const folder = mkdtempSync("node_modules/.cache/documents-");
   try {
     const names = wanted.map(({ file, line }) => `${file.replaceAll("/", "__")}.${line}.ts`);
-    for (const [index, { code }] of wanted.entries()) writeFileSync(join(folder, names[index] ?? ""), `${code}\n`);
+    for (const [index, { code, mark, file }] of wanted.entries()) {
+      const before = mark === "line" ? (given.get(file) ?? "") : "";
+      writeFileSync(join(folder, names[index] ?? ""), `${before}${code}\n`);
+    }
     const lib = ["es2024", "esnext.disposable", "dom"]; // the sources of the packages are compiled along
     const compilerOptions = { noEmit: true, composite: false, noUnusedLocals: false, isolatedDeclarations: false, lib };
     const base = { extends: resolve("tsconfig.base.json"), files: names };
