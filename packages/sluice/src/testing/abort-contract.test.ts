@@ -8,6 +8,10 @@ import { mapLimitSettled } from "../flow/map-limit-settled.ts";
 import { mapLimit } from "../flow/map-limit.ts";
 import { mapStream } from "../flow/map-stream.ts";
 import { pipeline } from "../flow/pipeline.ts";
+import { Queue } from "../flow/queue.ts";
+import type { Reservation } from "../flow/reserve.ts";
+import { aborting, taking } from "../flow/select-clause.ts";
+import { select } from "../flow/select.ts";
 import { KeyedCircuitBreaker } from "../resilience/keyed-circuit-breaker.ts";
 import type { Permit } from "../sync/permit.ts";
 import { Semaphore } from "../sync/semaphore.ts";
@@ -57,6 +61,56 @@ const subjects: Readonly<Record<string, readonly AbortSubject[]>> = {
     mapping("Pipeline.forEach", async (items, workers, fn, options) =>
       pipeline(items, options).stage("only", fn, { workers, ordered: true, buffer: 0 }).forEach(nothing),
     ),
+  ],
+  "flow/consume.ts": [
+    {
+      name: "Queue.consume",
+      lacks: { timeoutMs: "it ends with its queue" },
+      open(clock) {
+        const queue = new Queue<number>(1, { clock });
+        return {
+          call: (options) => queue.consume(nothing, options),
+          satisfy: () => queue.close(),
+          state: () => ({ waiting: queue.stats().waitingConsumers }),
+        };
+      },
+    },
+  ],
+  "flow/queue-contract.ts": [
+    {
+      name: "Queue.reserve",
+      open(clock) {
+        const queue = new Queue<number>(1, { clock });
+        const held = [queue.tryReserve()];
+        return {
+          async call(options) {
+            const place = await queue.reserve(options);
+            held.push(place);
+            return place;
+          },
+          satisfy: () => held.shift()?.release(),
+          state: () => ({
+            size: queue.size,
+            reserved: queue.stats().reserved,
+            waiting: queue.stats().waitingProducers,
+          }),
+          giveBack: (place) => (place as Reservation<number>).release(),
+        };
+      },
+    },
+  ],
+  "flow/select-clause.ts": [
+    {
+      name: "select of an abort",
+      open(clock) {
+        const [stop, queue] = [new AbortController(), new Queue<number>(1, { clock })];
+        return {
+          call: (options) => select({ stop: aborting(stop.signal), got: taking(queue) }, { clock, ...options }),
+          satisfy: () => stop.abort(),
+          state: () => ({ waiting: queue.stats().waitingConsumers }),
+        };
+      },
+    },
   ],
   "resilience/keyed-circuit-breaker.ts": [
     {
