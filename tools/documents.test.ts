@@ -128,5 +128,5 @@ it("type-checks each line after what its document takes for given, and no other 
     ...blocksOf("docs/x.md", fenced(["ts given", given], ["ts line", "sem.close();"], ["ts line", "sem.open();"])),
     ...blocksOf("docs/y.md", fenced(["ts line", "sem.close();"])),
   ]);
-  expect(found.map((fault) => fault.replace(/\(.*/, ""))).toEqual(["docs/x.md.13.ts", "docs/y.md.3.ts"]);
+  expect(found.map((fault) => fault.replace(/\(.*/, ""))).toEqual(["docs/x.md.16.ts", "docs/y.md.3.ts"]);
 });
