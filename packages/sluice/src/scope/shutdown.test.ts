@@ -180,11 +180,15 @@ it("gives a phase what it was given, and tells who comes too late to stop all th
   const finished = outcomeOf(stopping.stop());
   await clock.advance(100);
   expect(told).toEqual(["slow", "quick"]);
-  const outcomes = (finished.value as ShutdownReport).targets.map(({ name, outcome }) => [name, outcome]);
-  expect(outcomes).toEqual([
-    ["http", "inside"],
-    ["slow", "inside"],
-    ["quick", "stopped"],
+  const targets = (finished.value as ShutdownReport).targets.map(({ name, outcome, tookMs }) => [
+    name,
+    outcome,
+    tookMs,
+  ]);
+  expect(targets).toEqual([
+    ["http", "inside", 100],
+    ["slow", "inside", 0],
+    ["quick", "stopped", 0],
   ]);
 });
 
