@@ -1,4 +1,5 @@
 import { dispose } from "../internal/dispose.ts";
+import { probe } from "../internal/probe.ts";
 
 /** One resource, lent. Giving it back twice is the same as giving it back once. */
 export interface Lease<R> extends Disposable {
@@ -24,8 +25,16 @@ export class PoolEntry<R> {
   }
 }
 
-export function lend<R>(entry: PoolEntry<R>, giveBack: (entry: PoolEntry<R>) => void): Lease<R> {
-  return new HeldLease(entry, giveBack);
+/** `wait` is that of the caller, if it had to wait for `pool`. */
+export function lend<R>(
+  entry: PoolEntry<R>,
+  giveBack: (entry: PoolEntry<R>) => void,
+  pool: object,
+  wait: object | undefined,
+): Lease<R> {
+  const lease = new HeldLease(entry, giveBack);
+  probe?.took(pool, lease, 1, wait);
+  return lease;
 }
 
 class HeldLease<R> implements Lease<R> {
@@ -42,7 +51,9 @@ class HeldLease<R> implements Lease<R> {
   release(): void {
     const entry = this.#entry;
     this.#entry = undefined;
-    if (entry !== undefined) this.#giveBack(entry);
+    if (entry === undefined) return;
+    probe?.gaveBack(this);
+    this.#giveBack(entry);
   }
 
   [dispose](): void {

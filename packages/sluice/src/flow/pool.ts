@@ -7,6 +7,7 @@ import { ClosedError, QueueFullError } from "../errors.ts";
 import { checkWait } from "../internal/check.ts";
 import { asyncDispose } from "../internal/dispose.ts";
 import { register } from "../internal/names.ts";
+import { notice, probe } from "../internal/probe.ts";
 import type { Wait } from "../internal/wait.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import { whenSettled } from "../internal/when-settled.ts";
@@ -138,7 +139,8 @@ class ResourcePool<R> implements Pool<R> {
     const lease = this.tryAcquire() ?? (await this.#wait(options));
     try {
       signal?.throwIfAborted(); // the abort may have come between the grant and this turn
-      return await fn(lease.resource, { signal });
+      const call = (): T | PromiseLike<T> => fn(lease.resource, { signal });
+      return await (probe === undefined ? call() : probe.within(lease, call));
     } finally {
       lease.release();
     }
@@ -197,6 +199,7 @@ class ResourcePool<R> implements Pool<R> {
 
   #close(error: ClosedError): void {
     this.#stop.abort(error);
+    notice?.("closed", this, error);
     this.#rejected += this.waiting;
     this.#line.rejectAll(error);
     for (const entry of this.#shelf.takeAll()) this.#destroy(entry);
@@ -300,13 +303,13 @@ class ResourcePool<R> implements Pool<R> {
     const { first } = this.#line;
     if (first === undefined || first.isDoomed) return this.#shelf.push(entry);
     this.#line.remove(first);
-    first.grant(this.#lend(entry)); // handed over in the same turn: nobody can slip in (I3)
+    first.grant(this.#lend(entry, first)); // handed over in the same turn: nobody can slip in (I3)
   }
 
-  #lend(entry: PoolEntry<R>): Lease<R> {
+  #lend(entry: PoolEntry<R>, wait?: object): Lease<R> {
     this.#borrowed += 1;
     this.#granted += 1;
-    return lend(entry, this.#giveBack);
+    return lend(entry, this.#giveBack, this, wait);
   }
 
   readonly #giveBack = (entry: PoolEntry<R>): void => {
@@ -379,6 +382,7 @@ class ResourcePool<R> implements Pool<R> {
 
   #refuse(error: Error): Error {
     this.#rejected += 1;
+    notice?.("rejected", this, error);
     return error;
   }
 }

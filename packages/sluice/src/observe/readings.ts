@@ -20,16 +20,17 @@ export function readingsOf(stats: Stats): Readings {
   const read = (...keys: readonly string[]): number | undefined =>
     keys.map((key) => stats[key]).find((value) => typeof value === "number");
   const { locked } = stats; // of a mutex, which is a limit of one
-  const limit = typeof locked === "boolean" ? 1 : read("permits", "concurrency", "max");
+  const limit = typeof locked === "boolean" ? 1 : read("permits", "concurrency", "max", "workers");
+  const isLimiter = stats["concurrency"] !== undefined; // where `taken` are slots: elsewhere it counts what was taken
   return {
-    depth: read("size", "waiting"),
+    depth: read("waiting", "size"),
     capacity: read("capacity", "maxWaiting"),
     ageMs: read("oldestAgeMs", "oldestWaitMs"),
     limit,
     used:
       typeof locked === "boolean"
         ? Number(locked)
-        : read("held", "inUse", ...(limit === undefined ? [] : ["taken", "running"])),
+        : read("held", "borrowed", ...(isLimiter ? ["taken"] : []), "running"),
     done: read("completed", "granted", "taken", "passed", "rounds", "stopped"),
     rejected: read("rejected"),
   };

@@ -2,6 +2,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
+import { Pool } from "../../flow/pool.ts";
 import { RwLock } from "../../sync/rw-lock.ts";
 import { Semaphore } from "../../sync/semaphore.ts";
 import { VirtualClock } from "../../testing/virtual-clock.ts";
@@ -103,6 +104,24 @@ it("F10.1: H01 tells of a permit that was collected and not given back, and H02 
   expect(String(lost?.facts["takenAt"])).toContain("takeAndForget");
   expect(reports("H02", "collected", clock)).toMatchObject([{ facts: { waiting: 2, waitedMs: 10, lost: 1 } }]);
   expect(sem.stats()).toMatchObject({ held: 1, waiting: 2 }); // it is told, and nothing is given back behind anybody
+});
+
+it("knows what a pool has lent, also to who waited for it", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const pool = new Pool(1, { create: () => ({}), name: "held-pool", clock });
+  const first = await pool.acquire();
+  const second = pool.acquire();
+  await clock.advance(30_000);
+  expect(reports("H01", "held-pool", clock)).toMatchObject([{ facts: { heldMs: 30_000 } }]);
+  first.release();
+  expect(reports("H01", "held-pool", clock)).toEqual([]);
+  const lease = await second;
+  await clock.advance(30_000);
+  const [report] = reports("H01", "held-pool", clock);
+  expect(String(report?.facts["takenAt"]).split("\n")[0]).toContain("held.test.ts");
+  lease.release();
+  expect(reports("H01", "held-pool", clock)).toEqual([]);
 });
 
 it("tells nothing of permits that went back and were collected then", async () => {

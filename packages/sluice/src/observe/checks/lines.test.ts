@@ -1,4 +1,6 @@
 import { expect, it } from "vitest";
+import { sleep } from "../../clock/sleep.ts";
+import { pipeline } from "../../flow/pipeline.ts";
 import { Queue } from "../../flow/queue.ts";
 import { Mutex } from "../../sync/mutex.ts";
 import { Semaphore } from "../../sync/semaphore.ts";
@@ -103,6 +105,24 @@ it("A08: H07 tells of a mutex that everybody waits for", async () => {
   void mutex.acquire();
   await clock.advance(1_000);
   expect(look("global", { clock })).toMatchObject([{ id: "H07", facts: { limit: 1 } }]);
+});
+
+it("F06.1: H07 names the stage of a pipeline that holds up the others, and none that is held up", async () => {
+  const clock = new VirtualClock();
+  const line = pipeline(
+    Array.from({ length: 100 }, (_, item) => item),
+    { name: "stages", clock },
+  )
+    .stage("fetch", (item) => item, { buffer: 4 })
+    .stage("render", (item) => sleep(1_000, { clock }).then(() => item), { buffer: 4 })
+    .stage("store", (item) => item, { buffer: 4 });
+  const done = line.forEach(() => {});
+  await clock.advance(10_000);
+  const found = doctor({ clock }).filter(({ subject }) => subject.name?.startsWith("stages/"));
+  expect(found).toMatchObject([{ id: "H07", subject: { kind: "stage", name: "stages/render" }, facts: { limit: 1 } }]);
+  line.close();
+  await clock.advance(100_000);
+  await done;
 });
 
 it("F10.3: H12 tells of a line without bound that grows with each look", async () => {
