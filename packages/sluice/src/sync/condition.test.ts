@@ -193,6 +193,23 @@ it("passes a signal on that its waiter cannot use any more", async () => {
   expect(condition.stats().woken).toBe(3);
 });
 
+it("passes no broadcast on, which all have heard who waited for it", async () => {
+  const { mutex, condition } = make();
+  let items = 0;
+  const first = mutex.run(({ guard }) => condition.waitFor(guard, () => items > 0));
+  const holder = await mutex.acquire();
+  const late = mutex.run(({ guard }) => condition.wait(guard));
+  items = 1;
+  condition.broadcast(); // the first comes back behind the late one
+  items = 0;
+  holder.release();
+  await turn();
+  expect([condition.waiting, condition.stats().woken]).toEqual([2, 1]);
+  items = 1;
+  condition.broadcast();
+  await Promise.all([first, late]);
+});
+
 it("C18: several conditions of one mutex wake their own side only", async () => {
   const mutex = new Mutex();
   const [notEmpty, notFull] = [new Condition(mutex), new Condition(mutex)];

@@ -157,7 +157,6 @@ export class Condition {
       holds = test(predicate);
     } finally {
       if (!holds && waiting.signalled) this.signal(); // somebody else may have use for it
-      waiting.signalled = false;
     }
     return holds;
   }

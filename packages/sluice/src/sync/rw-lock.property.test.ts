@@ -95,7 +95,7 @@ async function play(prefer: Prefer, plan: readonly string[]): Promise<void> {
       model.leave((each) => own.has(each));
     } else if (step === "10 ms") {
       await clock.advance(10);
-      model.leave((each) => (hurried.get(each) ?? Infinity) <= clock.now());
+      for (const [hasty, until] of hurried) if (until <= clock.now()) model.leave((each) => each === hasty); // one by one
     } else if (step === "release") {
       await turn(); // those who were granted have their guards
       const guard = held.shift();
