@@ -3,8 +3,9 @@ import type { QueueCore } from "./queue-core.ts";
 
 /** Written by hand: an async generator takes half as long again, and its `return` waits for a `next` under way. */
 export class Items<T> implements AsyncIterableIterator<T, undefined> {
+  // I1  all waits of this iterator that are in line can be reached from #latest, since those before it leave before it
   readonly #core: QueueCore<T, never>;
-  #left: AbortController | undefined;
+  #latest: NextWait<T> | undefined;
   #isOver = false;
 
   constructor(core: QueueCore<T, never>) {
@@ -12,23 +13,22 @@ export class Items<T> implements AsyncIterableIterator<T, undefined> {
   }
 
   next(): Promise<IteratorResult<T, undefined>> {
+    const core = this.#core;
     try {
       if (this.#isOver) return Promise.resolve(END);
-      if (this.#core.canTake()) return Promise.resolve({ done: false, value: this.#core.next() });
-      this.#left ??= new AbortController();
-      const wait = new NextWait<T>(this.#core);
-      return this.#core.joinConsumers(wait, this.#left.signal) as Promise<unknown> as Promise<
-        IteratorResult<T, undefined>
-      >;
+      if (core.canTake()) return Promise.resolve({ done: false, value: core.next() });
+      const before = this.#latest?.lane === undefined ? undefined : this.#latest;
+      this.#latest = core.joinConsumers(new NextWait<T>(core, before), undefined);
+      return this.#latest as Promise<unknown> as Promise<IteratorResult<T, undefined>>;
     } catch (error) {
-      return error === this.#core.closedBy ? Promise.resolve(END) : Promise.reject(error);
+      return error === core.closedBy ? Promise.resolve(END) : Promise.reject(error);
     }
   }
 
   /** A `next` under way ends as well, and takes no item with it. */
   return(): Promise<IteratorReturnResult<undefined>> {
     this.#isOver = true;
-    this.#left?.abort(END);
+    for (let wait = this.#latest; wait !== undefined; wait = wait.before) wait.reject(END);
     return Promise.resolve(END);
   }
 
@@ -42,10 +42,13 @@ const END: IteratorReturnResult<undefined> = Object.freeze({ done: true, value: 
 /** Settles with a result of iteration, in as many turns as if the item had been there. */
 class NextWait<T> extends Wait<T> {
   readonly #core: QueueCore<T, never>;
+  /** Another `next` that was still under way. */
+  readonly before: NextWait<T> | undefined;
 
-  constructor(core: QueueCore<T, never>) {
+  constructor(core: QueueCore<T, never>, before: NextWait<T> | undefined) {
     super(core.clock.now());
     this.#core = core;
+    this.before = before;
   }
 
   override grant(value: T): void {
@@ -53,8 +56,10 @@ class NextWait<T> extends Wait<T> {
   }
 
   override reject(reason: unknown): void {
-    if (this.lane === undefined || !(reason === END || reason === this.#core.closedBy)) return super.reject(reason);
-    this.lane.list.remove(this);
+    const list = this.lane?.list;
+    if (list === undefined || !(reason === END || reason === this.#core.closedBy)) return super.reject(reason);
+    list.remove(this);
+    void list.onLeave?.(undefined, reason);
     super.grant(END as T);
   }
 }
