@@ -43,6 +43,7 @@ it("stops what lets work in at once, then what carries it from source to sink, t
     ["cache", "close", "stopped", 10],
     ["database", "close", "stopped", 10],
   ]);
+  expect(clock.timers).toBe(0);
 });
 
 it("F06.4: drains from the source to the sink, so that nothing under way is dropped", async () => {
@@ -236,7 +237,18 @@ it("keeps a failure that comes after the time is up, or when forced, from the ru
   };
   stopping.add("mute", () => late.promise, { timeoutMs: 10 });
   stopping.add("stubborn", never, { timeoutMs: 10, force });
-  const odd = { stop: never, stats: force, abort: () => Promise.reject(unforced) };
+  let aborts = 0;
+  const abort = (): Promise<never> => {
+    aborts += 1;
+    return Promise.reject(unforced);
+  };
+  const odd = {
+    stop: never,
+    abort,
+    stats(): never {
+      throw new Error("no stats");
+    },
+  };
   stopping.add("odd", odd, { phase: "close", timeoutMs: 10 });
   const unhandled = await unhandledIn(async () => {
     void stopping.stop();
@@ -244,7 +256,7 @@ it("keeps a failure that comes after the time is up, or when forced, from the ru
     late.reject(new Error("late"));
     await turn();
   });
-  expect(unhandled).toEqual([]);
+  expect([unhandled, aborts]).toEqual([[], 1]);
   const [last, second, mute] = stopping.report().targets;
   for (const each of [last, second]) expect(each).toMatchObject({ error: unforced, outcome: "inside" });
   expect(mute).toEqual({ name: "mute", phase: "close", outcome: "inside", tookMs: 10 });
@@ -322,42 +334,54 @@ it("stops at once when asked to, waiting for nobody", async () => {
 
 it("knows by what a thing can do when and how to stop it", async () => {
   const log: string[] = [];
-  const say = (what: string) => (): void => void log.push(what);
+  const say =
+    (what: string) =>
+    (...given: unknown[]): void =>
+      void log.push(given.length === 0 || what.endsWith("drain") ? what : `${what} with ${given.length}`);
   const stopping = shutdown();
-  stopping.add("function", say("function"));
+  stopping.add("function", () => say("function")());
   stopping.add("disposable", { [Symbol.dispose]: say("dispose") });
   stopping.add("async disposable", { [Symbol.asyncDispose]: say("asyncDispose"), [Symbol.dispose]: say("not this") });
-  stopping.add("pool", { close: say("pool close"), [Symbol.asyncDispose]: say("not this") });
-  stopping.add("queue", { put: say("not this"), close: say("queue close") });
-  stopping.add("limiter", { close: say("limiter close"), drain: say("limiter drain") });
+  stopping.add("client", { close: say("client close"), [Symbol.asyncDispose]: say("not this") });
+  stopping.add("their queue", { close: say("their close"), drain: say("not this") });
+  const stats = say("not this");
+  stopping.add("pool", { stats, acquire: stats, close: say("pool close"), drain: say("pool drain") });
+  stopping.add("queue", { put: stats, close: say("queue close") });
+  stopping.add("limiter", { stats, close: say("limiter close"), drain: say("limiter drain") });
   stopping.add("worker", { stop: say("worker stop"), close: say("not this") });
-  stopping.add("server", {
-    listening: true,
-    close(done: () => void) {
-      log.push("server close");
-      done();
-    },
-  });
-  stopping.add("no server", { listening: false, close: say("not this") });
+  stopping.add("framework", { listen: stats, close: say("framework close") });
+  const close = (done: () => void): void => {
+    log.push("server close");
+    done();
+  };
+  stopping.add("server", { listen: stats, listening: true, close });
+  stopping.add("no server", { listen: stats, listening: false, close: say("not this") });
   const { targets } = await stopping.stop();
   expect(log).toEqual([
     "worker stop",
+    "framework close",
     "server close",
     "queue close",
     "limiter close",
     "limiter drain",
     "pool close",
+    "pool drain",
+    "their close",
+    "client close",
     "asyncDispose",
     "dispose",
     "function",
   ]);
   expect(targets.map(({ name, phase }) => `${name}: ${phase}`)).toEqual([
     "worker: intake",
+    "framework: intake",
     "server: intake",
     "no server: intake",
     "queue: drain",
     "limiter: drain",
     "pool: close",
+    "their queue: close",
+    "client: close",
     "async disposable: close",
     "disposable: close",
     "function: close",

@@ -12,9 +12,11 @@ export interface StopContext {
 export type StopFunction = (context: StopContext) => unknown;
 
 /**
- * A function, or what has, the first that fits: a `close` with callback, as servers of Node (`intake`); `stop`, as
- * workers and schedules (`intake`); `close` and `drain`, as a `Limiter` (`drain`); `close` and `put`, as a `Queue`
- * (`drain`); `close`, an asynchronous or a synchronous disposal (`close`); so is a function.
+ * A function (`close`), or what has, the first that fits: `listen` and `close`, as servers (`intake`); `stop`, as
+ * workers and schedules (`intake`); `close`, `drain` and `stats`, as a `Limiter` (`drain`), and with `acquire`, as a
+ * `Pool` (`close`); `close` and `put`, as a `Queue` (`drain`); `close`, an asynchronous or a synchronous disposal
+ * (`close`). Nothing is handed to them: to some, an argument would mean haste. What has a `drain` but no `stats` isn't
+ * drained: with others that is the word for throwing away.
  */
 export type Stoppable = StopFunction | object;
 
@@ -27,10 +29,13 @@ export interface StopPlan {
 
 interface Parts {
   readonly listening?: unknown;
-  readonly closeAllConnections?: () => void;
-  readonly stop?: (options: StopContext) => unknown;
-  readonly drain?: (options: StopContext) => unknown;
+  readonly listen?: unknown;
+  readonly acquire?: unknown;
   readonly put?: unknown;
+  readonly stats?: unknown;
+  readonly closeAllConnections?: () => void;
+  readonly stop?: () => unknown;
+  readonly drain?: (options: StopContext) => unknown;
   readonly close?: (done?: (error?: Error) => void) => unknown;
   readonly abort?: (reason: unknown) => unknown;
   readonly [asyncDispose]?: () => unknown;
@@ -40,23 +45,30 @@ interface Parts {
 export function planOf(target: Stoppable): StopPlan {
   if (typeof target === "function") return { phase: "close", stop: target as StopFunction };
   const it = (target ?? {}) as Parts;
-  const force = typeof it.abort === "function" ? (reason: unknown) => it.abort?.(reason) : undefined;
-  if (typeof it.listening === "boolean" && typeof it.close === "function")
+  const force = isFunction(it.abort) ? (reason: unknown) => it.abort?.(reason) : undefined;
+  if (isFunction(it.listen) && isFunction(it.close))
     return { phase: "intake", stop: () => closeServer(it), force: () => it.closeAllConnections?.() };
-  if (typeof it.stop === "function") return { phase: "intake", stop: (context) => it.stop?.(context), force };
-  if (typeof it.close === "function") {
-    if (typeof it.drain === "function") return { phase: "drain", stop: (context) => closeAndDrain(it, context), force };
-    return { phase: "put" in it ? "drain" : "close", stop: () => it.close?.(), force };
+  if (isFunction(it.stop)) return { phase: "intake", stop: () => it.stop?.(), force };
+  if (isFunction(it.close)) {
+    const isLender = isFunction(it.acquire);
+    if (isFunction(it.drain) && isFunction(it.stats))
+      return { phase: isLender ? "close" : "drain", stop: (context) => closeAndDrain(it, context), force };
+    return { phase: isFunction(it.put) ? "drain" : "close", stop: () => it.close?.(), force };
   }
-  if (typeof it[asyncDispose] === "function") return { phase: "close", stop: () => it[asyncDispose]?.(), force };
-  if (typeof it[dispose] === "function") return { phase: "close", stop: () => it[dispose]?.(), force };
+  if (isFunction(it[asyncDispose])) return { phase: "close", stop: () => it[asyncDispose]?.(), force };
+  if (isFunction(it[dispose])) return { phase: "close", stop: () => it[dispose]?.(), force };
   throw new TypeError("target must be a function or have stop, close or a disposal, has none of them");
 }
 
-/** Ends when the last connection has, not at once. */
-function closeServer(server: Parts): Promise<void> | undefined {
-  if (server.listening === false) return undefined;
-  return new Promise((resolve, reject) => {
+function isFunction(value: unknown): boolean {
+  return typeof value === "function";
+}
+
+/** Ends when the last connection has. Servers of Node say so to a callback, and are never closed twice. */
+function closeServer(server: Parts): unknown {
+  if (typeof server.listening !== "boolean") return server.close?.();
+  if (!server.listening) return undefined;
+  return new Promise<void>((resolve, reject) => {
     server.close?.((error) => (error === undefined || error === null ? resolve() : reject(error)));
   });
 }

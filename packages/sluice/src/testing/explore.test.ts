@@ -117,7 +117,9 @@ it("finds that nothing can go on, and who waits", async () => {
       "  4. Ann has one",
     ].join("\n"),
   );
-  await expect(explore(() => new Promise(() => {}))).rejects.toThrow("nothing can go on: the scenario waits for ever");
+  await expect(explore(() => new Promise(() => {}))).rejects.toThrow(
+    "nothing can go on: the scenario waits for ever, from the start",
+  );
 });
 
 it("lets time pass to the next timer before or after any step", async () => {
@@ -179,6 +181,8 @@ it("tries each choice, at each place", async () => {
     ["the call: fails"],
     "the scenario failed: it failed, when\n  1. the call: fails",
   ]);
+  const unsayable = await failureOf(({ choose }) => choose("does", [() => {}, expect.unreachable])());
+  expect(unsayable.schedule).toEqual(["does: choice 2"]);
   await expect(explore(({ choose }) => choose("nothing", []))).rejects.toThrow("choices must not be empty");
 });
 
@@ -212,7 +216,11 @@ it("fails by a task that nobody awaits, a step that rejects, a timer that throws
   };
   for (const [why, scenario] of Object.entries(scenarios)) {
     const error = await failureOf(scenario);
-    expect([error.message.split(", when")[0], error.cause, error.kind]).toEqual([why, failure, "failed"]);
+    expect([error.message.split(/, (when|from the start)/)[0], error.cause, error.kind]).toEqual([
+      why,
+      failure,
+      "failed",
+    ]);
   }
 });
 
@@ -223,6 +231,9 @@ it("says what a step gave if it fits in the line, and what it threw", async () =
     await step("gives", () => ({ a: [1] }));
     await step("gives", () => Symbol("s"));
     await step("gives", () => null);
+    const circle = { self: {} };
+    circle.self = circle;
+    expect(await step("gives", () => circle)).toBe(circle);
     await step("throws", () => Promise.reject(new Error("away"))).catch(() => {});
     await step("throws", Promise.reject(new Error("elsewhere"))).catch(() => {});
     throw new Error("enough");
@@ -233,6 +244,7 @@ it("says what a step gave if it fits in the line, and what it threw", async () =
     'gives ({"a":[1]})',
     "gives",
     "gives (null)",
+    "gives",
     "throws (away)",
     "throws (elsewhere)",
   ]);

@@ -24,7 +24,8 @@ export class ExploreError extends Error {
 
   constructor(finding: ExploreFinding, seed: number, schedules: number) {
     const lines = finding.steps.map((step, index) => `  ${index + 1}. ${step}`);
-    super([`${finding.why}, when`, ...lines].join("\n"), { cause: finding.cause });
+    const when = lines.length === 0 ? "from the start" : "when";
+    super([`${finding.why}, ${when}`, ...lines].join("\n"), { cause: finding.cause });
     this.kind = finding.kind;
     this.schedule = finding.schedule;
     this.seed = seed;

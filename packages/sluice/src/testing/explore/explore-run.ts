@@ -28,7 +28,6 @@ export function runOnce(scenario: Scenario, pick: Pick, seed: number, maxSteps: 
 interface Actor {
   readonly name: string;
   readonly order: number;
-  lastStep: string | undefined;
   isPending: boolean;
   readonly isBackground: boolean;
 }
@@ -50,8 +49,9 @@ class Stage implements ExploreStage {
   readonly random: Random;
   readonly #pick: Pick;
   readonly #maxSteps: number;
-  readonly #scenario: Actor = { name: "", order: 0, lastStep: undefined, isPending: true, isBackground: false };
+  readonly #scenario: Actor = { name: "", order: 0, isPending: true, isBackground: false };
   readonly #actors = [this.#scenario];
+  readonly #time: Actor = { name: "", order: Infinity, isPending: false, isBackground: true };
   readonly #invariants: { readonly label: string; readonly check: () => unknown }[] = [];
   readonly #decisions: Decision[] = [];
   readonly #lines: Line[] = [];
@@ -102,7 +102,7 @@ class Stage implements ExploreStage {
   ): Promise<T> => {
     if (this.#actors.some((each) => each.name === name)) throw new TypeError(`name must be new, got ${name} again`);
     const order = this.#actors.length;
-    const actor: Actor = { name, order, lastStep: undefined, isPending: true, isBackground: background };
+    const actor: Actor = { name, order, isPending: true, isBackground: background };
     this.#actors.push(actor);
     return this.#follow(actor, async () => {
       await this.#step(actor, "starts");
@@ -126,7 +126,7 @@ class Stage implements ExploreStage {
   }
 
   async #step<T>(actor: Actor, label: string, work?: StepWork<T>): Promise<T> {
-    const key = actor.name === "" ? label : `${actor.name} ${label}`;
+    const key = said(actor, label);
     const picked = (): Promise<Line> => new Promise((perform) => void this.#ready.push({ actor, key, perform }));
     if (typeof work !== "object") {
       const line = await picked();
@@ -139,7 +139,7 @@ class Stage implements ExploreStage {
 
   #choose<C>(actor: Actor, label: string, choices: readonly C[]): C {
     if (choices.length === 0) throw new RangeError("choices must not be empty");
-    const keys = choices.map((choice) => `${actor.name === "" ? "" : `${actor.name} `}${label}: ${show(choice)}`);
+    const keys = choices.map((choice, index) => said(actor, `${label}: ${show(choice) ?? `choice ${index + 1}`}`));
     const picked = this.#decide(keys);
     this.#lines.push({ key: this.#decisions.at(-1)?.keys[picked] as string, result: undefined });
     return choices[picked] as C;
@@ -150,8 +150,7 @@ class Stage implements ExploreStage {
     const options = this.#ready.toSorted((a, b) => nearness(a) - nearness(b));
     const { nextAt } = this.clock;
     if (nextAt === undefined) return options;
-    const actor: Actor = { name: "clock", order: Infinity, lastStep: undefined, isPending: false, isBackground: true };
-    return [...options, { actor, key: `time passes to ${nextAt} ms`, perform: () => this.clock.pass() }];
+    return [...options, { actor: this.#time, key: `time passes to ${nextAt} ms`, perform: () => this.clock.pass() }];
   }
 
   /** The same words twice are told apart, so that a schedule in words says which. */
@@ -170,11 +169,10 @@ class Stage implements ExploreStage {
     }
   }
 
-  #perform({ actor, key, perform }: Ready): void {
+  #perform({ perform }: Ready): void {
     const { keys, picked } = this.#decisions.at(-1) as Decision;
     const line: Line = { key: keys[picked] as string, result: undefined };
     this.#lines.push(line);
-    actor.lastStep = key;
     try {
       perform(line);
     } catch (cause) {
@@ -227,13 +225,19 @@ async function tell<T>(line: Line, work: () => T | PromiseLike<T>): Promise<T> {
   }
 }
 
-/** What fits in a line. */
+function said({ name }: Actor, label: string): string {
+  return name === "" ? label : `${name} ${label}`;
+}
+
+/** What fits in a line, and can be told at all. */
 function show(value: unknown): string | undefined {
-  if (value === undefined || typeof value === "function" || typeof value === "symbol") return undefined;
   if (value instanceof Error) return text(value);
-  const shown =
-    typeof value === "bigint" ? `${value}n` : typeof value === "string" ? value : (JSON.stringify(value) ?? "");
-  return shown.length <= MAX_SHOWN ? shown : undefined;
+  try {
+    const shown = typeof value === "string" ? value : typeof value === "bigint" ? `${value}n` : JSON.stringify(value);
+    return shown !== undefined && shown.length <= MAX_SHOWN ? shown : undefined;
+  } catch {
+    return undefined; // a circle, or foreign code in it
+  }
 }
 
 const MAX_SHOWN = 40;
