@@ -47,7 +47,7 @@ export interface Harvest<R, P, H> {
   fail(held: H, reason: unknown): void;
 }
 
-export interface Lanes<T, R, P, H> extends Watching {
+export interface Lanes<T, R, P, H> extends Watching, Ending {
   // I1  `running` calls run, `concurrency` at most
   // I2  the source is asked for one item at a time, and only when that item can be started at once
   // I3  once over, no call starts, the source has been told if it had not ended, and no signal is watched
@@ -57,8 +57,6 @@ export interface Lanes<T, R, P, H> extends Watching {
   readonly fn: MapFunction<T, R>;
   readonly caller: AbortSignal | undefined;
   readonly onLateError: ((error: unknown) => void) | undefined;
-  controller: AbortController;
-  signal: AbortSignal;
   readonly harvest: Harvest<R, P, H>;
   readonly held: H;
   readonly idle: Lane<R, P>[];
@@ -67,7 +65,6 @@ export interface Lanes<T, R, P, H> extends Watching {
   isAsking: boolean;
   hasMore: boolean;
   isOver: boolean;
-  overBy: unknown;
 }
 
 export function openLanes<T, R, P, H>(
@@ -89,8 +86,7 @@ export function openLanes<T, R, P, H>(
     fn,
     caller,
     onLateError,
-    controller: undefined as unknown as AbortController,
-    signal: undefined as unknown as AbortSignal,
+    controller: undefined,
     harvest,
     held,
     idle: [],
@@ -99,14 +95,13 @@ export function openLanes<T, R, P, H>(
     isAsking: false,
     hasMore: true,
     isOver: false,
+    hasFailed: false,
     overBy: undefined,
     watchers: undefined,
     older: undefined,
     newer: undefined,
     onAbort: (reason) => stop(lanes, reason),
   };
-  lanes.controller = new AbortController();
-  lanes.signal = lanes.controller.signal;
   return lanes;
 }
 
@@ -177,13 +172,13 @@ function onSourceError<T, R, P, H>(lanes: Lanes<T, R, P, H>, error: unknown): vo
 }
 
 function call<T, R, P, H>(lanes: Lanes<T, R, P, H>, item: T): void {
-  const { signal, index, harvest, held, fn } = lanes;
+  const { index, harvest, held, fn } = lanes;
   const place = harvest.reserve(held, index);
   lanes.index = index + 1;
   lanes.running += 1;
   let result: R | PromiseLike<R>;
   try {
-    result = fn(item, { signal, index });
+    result = fn(item, new ItemContext(lanes, index));
     if (isThenable(result)) {
       const lane = lanes.idle.pop() ?? openLane(lanes);
       lane.place = place;
@@ -239,12 +234,11 @@ function stop<T, R, P, H>(lanes: Lanes<T, R, P, H>, reason: unknown): void {
 function end<T, R, P, H>(lanes: Lanes<T, R, P, H>, reason: unknown): Promise<void> | undefined {
   const closed = lanes.hasMore ? lanes.source?.close() : undefined;
   lanes.hasMore = false;
-  lanes.isOver = true;
+  lanes.isOver = lanes.hasFailed = true;
   lanes.overBy = reason;
   lanes.watchers?.leave(lanes);
   lanes.harvest.fail(lanes.held, reason);
-  lanes.controller.abort(reason);
-  lanes.overBy = lanes.signal.reason; // which is no undefined
+  lanes.controller?.abort(reason);
   return closed;
 }
 
@@ -253,6 +247,33 @@ function tellLate<T, R, P, H>({ onLateError, overBy }: Lanes<T, R, P, H>, error:
   if (error === overBy) return;
   if (onLateError === undefined) notice?.("failed", { kind: "map-limit" }, error);
   else queueMicrotask(() => onLateError(error));
+}
+
+interface Ending {
+  /** Made when a call first asks for its signal: few do. */
+  controller: AbortController | undefined;
+  /** Whether it is over by an error, an abort or an early end. */
+  hasFailed: boolean;
+  overBy: unknown;
+}
+
+class ItemContext implements MapContext {
+  /** Keeps the layout of contexts while there is no other: see above. */
+  static readonly sample = new ItemContext({ controller: undefined, hasFailed: false, overBy: undefined }, -1);
+  readonly index: number;
+  readonly #ending: Ending;
+
+  constructor(ending: Ending, index: number) {
+    this.index = index;
+    this.#ending = ending;
+  }
+
+  get signal(): AbortSignal {
+    const { controller = new AbortController(), hasFailed, overBy } = this.#ending;
+    if (hasFailed) controller.abort(overBy); // which does nothing the second time
+    this.#ending.controller = controller;
+    return controller.signal;
+  }
 }
 
 export function isThenable(value: unknown): value is PromiseLike<unknown> {

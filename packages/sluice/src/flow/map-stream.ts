@@ -63,7 +63,7 @@ class MapStream<T, R> implements AsyncIterableIterator<R, undefined> {
 
   async return(): Promise<IteratorReturnResult<undefined>> {
     this.#outlet.end();
-    await leaveLanes(this.#lanes, this.#lanes.caller?.reason);
+    await leaveLanes(this.#lanes, this.#lanes.caller?.reason ?? new DOMException("The stream was left", "AbortError"));
     return END;
   }
 
