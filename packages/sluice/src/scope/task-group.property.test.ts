@@ -2,6 +2,7 @@ import { getEventListeners } from "node:events";
 import { setImmediate as turn } from "node:timers/promises";
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
+import { explore } from "../testing/explore.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { collectAll, failFast, firstSettled, firstSuccess, type Joiner, quorum, settleAll } from "./joiner.ts";
 import { TaskGroup } from "./task-group.ts";
@@ -32,6 +33,36 @@ it("keeps I1 to I5, and outlives no child, under any plan of children, failures,
     play,
   );
   return fc.assert(plans, { numRuns: 1_000 });
+});
+
+it("starts nothing after the cancellation, and ends after all that were started, in each order of a failure and an abort", async () => {
+  const ends = new Set<string>();
+  const report = await explore(async ({ task, invariant, step }) => {
+    const group = new TaskGroup({ concurrency: 1 });
+    let [inside, afterwards] = [0, 0];
+    invariant("one runs at a time", () => inside <= 1);
+    const child = (name: string, end: () => unknown): Promise<unknown> =>
+      task(name, async (actor) => {
+        const work = async (): Promise<void> => {
+          if (group.signal.aborted) afterwards += 1;
+          inside += 1;
+          await actor.step("works", end).finally(() => (inside -= 1));
+        };
+        await group.run(work).catch(() => {});
+      });
+    const children = [child("good", () => {}), child("bad", () => Promise.reject(new Error("bad")))];
+    const caller = task("caller", () => group.abort(new Error("abort")));
+    await Promise.all(children);
+    await step("joins");
+    const end = group.join().then(
+      () => "well",
+      (error: Error) => error.message,
+    );
+    ends.add(`${await end}, ${inside} inside, ${afterwards} afterwards`);
+    await caller;
+  });
+  expect(report.exhaustive).toBe(true);
+  expect([...ends].toSorted()).toEqual(["abort, 0 inside, 0 afterwards", "bad, 0 inside, 0 afterwards"]);
 });
 
 async function play(
