@@ -3,6 +3,9 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
 import { Pool } from "../../flow/pool.ts";
+import { Condition } from "../../sync/condition.ts";
+import { Mutex } from "../../sync/mutex.ts";
+import type { Permit } from "../../sync/permit.ts";
 import { RwLock } from "../../sync/rw-lock.ts";
 import { Semaphore } from "../../sync/semaphore.ts";
 import { VirtualClock } from "../../testing/virtual-clock.ts";
@@ -17,6 +20,11 @@ const collectGarbage = runInNewContext("gc") as () => void;
 /** Reports of this id about what has this name. */
 function reports(id: string, name: string, clock: VirtualClock): Report[] {
   return doctor({ clock }).filter((each) => each.id === id && each.subject.name === name);
+}
+
+/** Called by nobody who releases anything, so that it is on the stack of its own wait only. */
+function askFor(sem: Semaphore): Promise<Permit> {
+  return sem.acquire();
 }
 
 async function takeAndForget(sem: Semaphore): Promise<void> {
@@ -50,14 +58,14 @@ it("tells of who has waited for a permit since it was granted, with the stack th
   using _ = enable({ clock });
   const sem = new Semaphore(1, { name: "held-after-wait", clock });
   const first = await sem.acquire();
-  const second = sem.acquire();
+  const second = askFor(sem);
   await clock.advance(30_000);
   first.release();
   const permit = await second;
   expect(reports("H01", "held-after-wait", clock)).toEqual([]);
   await clock.advance(30_000);
   const takenAt = String(reports("H01", "held-after-wait", clock)[0]?.facts["takenAt"]);
-  expect(takenAt.split("\n")[0]).toContain("held.test.ts");
+  expect(takenAt.split("\n")[0]).toContain("askFor");
   permit.release();
 });
 
@@ -104,6 +112,23 @@ it("F10.1: H01 tells of a permit that was collected and not given back, and H02 
   expect(String(lost?.facts["takenAt"])).toContain("takeAndForget");
   expect(reports("H02", "collected", clock)).toMatchObject([{ facts: { waiting: 2, waitedMs: 10, lost: 1 } }]);
   expect(sem.stats()).toMatchObject({ held: 1, waiting: 2 }); // it is told, and nothing is given back behind anybody
+});
+
+it("knows a guard that was let go of for a condition for held as long as it is, and no longer", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const mutex = new Mutex({ name: "held-condition", clock });
+  const changed = new Condition(mutex, { clock });
+  const guard = await mutex.acquire();
+  const wait = changed.wait(guard);
+  await clock.advance(60_000);
+  expect(reports("H01", "held-condition", clock)).toEqual([]);
+  changed.signal();
+  await wait;
+  await clock.advance(30_000);
+  expect(reports("H01", "held-condition", clock)).toHaveLength(1);
+  guard.release();
+  expect(reports("H01", "held-condition", clock)).toEqual([]);
 });
 
 it("knows what a pool has lent, also to who waited for it", async () => {

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { sleep } from "../../clock/sleep.ts";
+import { Limiter } from "../../flow/limiter.ts";
 import { pipeline } from "../../flow/pipeline.ts";
 import { Queue } from "../../flow/queue.ts";
 import { Mutex } from "../../sync/mutex.ts";
@@ -60,6 +61,20 @@ it("F01.5: H05 tells of a queue that is outrun though it is nearly empty", async
     evidence: 'queue "outrun" has only 9 of 1000 in line, but the oldest went from 1 s to 2 s',
     facts: { depth: 9, capacity: 1_000, ageMs: 2_000, ageBeforeMs: 1_000 },
   });
+});
+
+it("says nothing of age where the depth says it already, or where all is young", async () => {
+  const clock = new VirtualClock();
+  const [full, young] = [20, 1_000].map((room) => new Queue<number>(room, { name: `room ${room}`, clock }));
+  for (let second = 0; second < 10; second += 1) {
+    for (const queue of [full, young]) queue?.offer(second);
+    full?.offer(second);
+    await clock.advance(second < 5 ? 1_000 : 100);
+    if (second === 5) young?.pollBatch(5);
+    expect(look("room 1000", { clock, maxWaitMs: 10_000 })).toEqual([]);
+    const depth = full?.size ?? 0;
+    if (depth > 10) expect(look("room 20", { clock }).filter(({ id }) => id === "H05")).toEqual([]);
+  }
 });
 
 it("leaves a queue alone whose items are as old now as before", async () => {
@@ -142,6 +157,17 @@ it("F10.3: H12 tells of a line without bound that grows with each look", async (
     ['semaphore "endless" has a line without bound that grew from 40 to 160 in 3 s'],
     ['semaphore "endless" has a line without bound that grew from 40 to 200 in 4 s'],
   ]);
+});
+
+it("leaves a line alone that grows within its bound", async () => {
+  const clock = new VirtualClock();
+  const limit = new Limiter(1, { name: "bounded", capacity: 1_000, clock });
+  void limit.run(() => new Promise<never>(() => {}));
+  for (let times = 0; times < 5; times += 1) {
+    for (let calls = 0; calls < 40; calls += 1) limit.run(() => {}).catch(() => {});
+    expect(look("bounded", { clock, maxLine: 100, maxWaitMs: Infinity })).toEqual([]);
+    await clock.advance(1_000);
+  }
 });
 
 it("leaves a line alone that is long and grows no longer, and one that is short", async () => {
