@@ -60,8 +60,9 @@ it("D06: H17 tells of calls that gave their slot up and run on", async () => {
 it("F01.3: H20 names who is still inside while a shutdown waits, and who was left when it is over", async () => {
   const clock = new VirtualClock();
   const stop = shutdown({ name: "stuck-shutdown", timeoutMs: 60_000, clock });
-  stop.add("feed", { close: () => {} });
-  stop.add("orders", { close: () => {}, drain: () => new Promise<void>(() => {}) });
+  stop.add("feed", { stop: () => {} });
+  const orders = stop.add("orders", new Limiter(1, { clock }));
+  void orders.run(() => new Promise<never>(() => {}));
   expect(look("stuck-shutdown", clock)).toEqual([]);
   const over = stop.stop();
   await turn();
@@ -87,7 +88,7 @@ it("F01.3: leaves a shutdown alone that gets on, and one that is over in time", 
   const stop = shutdown({ name: "clean-shutdown", timeoutMs: 60_000, clock });
   const ends = [1, 2, 3].map((part) => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    stop.add(`part ${part}`, { close: () => {}, drain: () => promise });
+    void stop.add(`part ${part}`, new Limiter(1, { clock })).run(() => promise);
     return resolve;
   });
   const over = stop.stop();
