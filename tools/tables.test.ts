@@ -8,6 +8,7 @@ const titles = new Set([
   "gives `undefined`",
   "F10.1: tells",
   "F10.2: tells",
+  "C081, F10.5: holds",
 ]);
 
 function table(kind: Kind, ...rows: readonly string[]): string {
@@ -30,7 +31,8 @@ it("finds nothing wrong with rows whose test passed, or that say why there is no
   expect(faultsOf(PEERS, ...peers)).toEqual([]);
   const semantics = ["| Go | a cap | differs: none |", "| Go | another | not offered: none |"];
   expect(faultsOf(SEMANTICS, ...semantics)).toEqual([]);
-  expect(faultsOf(FAILURE_MODES, "| F10.1 | a leak | H01 | `F10.1: tells` |")).toEqual([]);
+  const modes = ["| F10.1 | a leak | H01 | `F10.1: tells` |", "| F10.5 | a pause | shown | `C081, F10.5: holds` |"];
+  expect(faultsOf(FAILURE_MODES, ...modes)).toEqual([]);
 });
 
 it.each([

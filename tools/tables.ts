@@ -73,7 +73,7 @@ function rowFault(kind: Kind, cells: readonly string[], titles: ReadonlySet<stri
   const title = /^(`+)(.*)\1$/.exec(here)?.[2]?.trim(); // a title with a backtick in it stands between two of them
   if (title !== undefined) {
     if (!titles.has(title)) return `says "${title}", but no test of that title passed`;
-    return numbered === true && !title.startsWith(`${id}: `)
+    return numbered === true && !title.split(": ")[0]?.split(", ").includes(id)
       ? `needs a test whose title begins with "${id}: "`
       : undefined;
   }
