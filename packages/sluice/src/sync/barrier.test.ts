@@ -234,6 +234,20 @@ it("tells the last party that its round was broken while its action ran, and end
   expect([started.length, barrier.stats()]).toMatchObject([2, { rounds: 1, breaks: 1, extra: 0 }]);
 });
 
+it("lets a failing action of a round that was reset break nothing but that round", async () => {
+  const { promise, reject } = Promise.withResolvers<void>();
+  const action = (generation: number): unknown => (generation === 0 ? promise : undefined);
+  const barrier = new Barrier(2, { action });
+  const broken = Promise.allSettled([barrier.wait(), barrier.wait()]);
+  barrier.reset();
+  const first = barrier.wait();
+  const failure = new Error("late");
+  reject(failure);
+  expect(await broken).toMatchObject([{ reason: { code: "BROKEN_BARRIER" } }, { reason: failure }]);
+  await Promise.all([first, barrier.wait()]);
+  expect(barrier.stats()).toMatchObject({ broken: false, breaks: 1, rounds: 1 });
+});
+
 it("breaks for everybody when one gives up while the action runs", async () => {
   const { promise, resolve: finish } = Promise.withResolvers<void>();
   const barrier = new Barrier(3, { action: () => promise });

@@ -122,6 +122,7 @@ it("settles in the same number of turns whether it was open or has been opened",
   const waiter = shut.wait();
   shut.open();
   expect(await turnsUntil(waiter)).toBe(fast);
+  expect([open.stats().passed, shut.stats().passed]).toEqual([1, 1]);
 });
 
 it("tells by name whether it is open, who waits and since when", async () => {
