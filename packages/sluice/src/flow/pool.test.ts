@@ -59,25 +59,60 @@ function slow(
   return { pool, clock, making, unmaking, errors };
 }
 
-for (const { title, run } of abortCases({
-  name: "Pool.acquire",
-  open(clock) {
-    const pool = new Pool(1, { create: () => "only", clock });
-    const held: Lease<string>[] = [];
-    const first = pool.acquire().then((lease) => void held.push(lease));
-    return {
-      async call(options) {
-        const lease = await pool.acquire(options);
-        held.push(lease);
-        return lease;
+for (const { title, run } of [
+  ...abortCases({
+    name: "Pool.acquire",
+    open(clock) {
+      const { pool, held, first } = lentOut(clock);
+      return {
+        async call(options) {
+          const lease = await pool.acquire(options);
+          held.push(lease);
+          return lease;
+        },
+        satisfy: () => first.then(() => held.shift()?.release()),
+        state: () => ({ size: pool.size, waiting: pool.waiting }),
+        giveBack: (lease) => (lease as Lease<string>).release(),
+      };
+    },
+  }),
+  ...abortCases({
+    name: "Pool.run",
+    open(clock) {
+      const { pool, held, first } = lentOut(clock);
+      return {
+        call: (options) => pool.run((only) => only, options),
+        satisfy: () => first.then(() => held.shift()?.release()),
+        state: () => ({ size: pool.size, waiting: pool.waiting }),
+      };
+    },
+  }),
+  ...(["drain", "close"] as const).flatMap((verb) =>
+    abortCases({
+      name: `Pool.${verb}`,
+      open(clock) {
+        const { pool, held, first } = lentOut(clock);
+        return {
+          call: (options) => first.then(() => pool[verb](options)),
+          satisfy: () => first.then(() => held.shift()?.release()),
+          state: () => ({ waiting: pool.waiting }),
+        };
       },
-      satisfy: () => first.then(() => held.shift()?.release()),
-      state: () => ({ size: pool.size, waiting: pool.waiting }),
-      giveBack: (lease) => (lease as Lease<string>).release(),
-    };
-  },
-}))
+    }),
+  ),
+])
   it(title, run);
+
+/** A pool of one, which is out. */
+function lentOut(clock: VirtualClock): {
+  readonly pool: Pool<string>;
+  readonly held: Lease<string>[];
+  readonly first: Promise<unknown>;
+} {
+  const pool = new Pool(1, { create: () => "only", clock });
+  const held: Lease<string>[] = [];
+  return { pool, held, first: pool.acquire().then((lease) => held.push(lease)) };
+}
 
 it("lends the warmest that is idle, and makes another only when none is", async () => {
   const { pool } = numbers(3);

@@ -1,6 +1,6 @@
 import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
-import { checkInteger, checkMs, checkOneOf, checkSignal } from "../internal/check.ts";
+import { checkInteger, checkMs, checkOneOf } from "../internal/check.ts";
 import type { NameOptions } from "../internal/names.ts";
 
 /** When something is to run. Instants are milliseconds since the Unix epoch on the wall clock. */
@@ -101,7 +101,6 @@ export type ScheduleSettings = Omit<ScheduleOptions, Resolved> & {
 export function checkScheduleOptions(options: ScheduleOptions): ScheduleSettings {
   const missed = checkOneOf("missed", options.missed ?? "skip", ["skip", "once", "all"]);
   const graceMs = checkMs("graceMs", options.graceMs ?? 60_000);
-  checkSignal(options.signal);
   if (options.sinceAt !== undefined && !Number.isFinite(options.sinceAt))
     throw new RangeError(`sinceAt must be finite, got ${options.sinceAt}`);
   if (options.onError !== undefined && typeof options.onError !== "function")
