@@ -1,6 +1,7 @@
 import { expectTypeOf } from "vitest";
 import type { Policy } from "../policy.ts";
-import { limiter, type Limiter } from "./limiter.ts";
+import { limiter } from "./limiter-function.ts";
+import type { Limiter } from "./limiter.ts";
 
 declare const limit: Limiter;
 

@@ -7,7 +7,8 @@ import { namedEntries } from "../internal/names.ts";
 import type { RunContext } from "../policy.ts";
 import { type AbortSubject, abortCases } from "../testing/abort-suite.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
-import { limiter, Limiter } from "./limiter.ts";
+import { limiter } from "./limiter-function.ts";
+import { Limiter } from "./limiter.ts";
 
 const subjects = (["run", "drain"] as const).map((verb): AbortSubject => ({
   name: `Limiter.${verb}`,

@@ -10,15 +10,14 @@ import { checkInteger, checkMs, checkOneOf, checkPriority, checkWait, checkWeigh
 import { isContextFree } from "../internal/context.ts";
 import { register } from "../internal/names.ts";
 import { WaitList } from "../internal/wait-list.ts";
-import { whenSettled } from "../internal/when-settled.ts";
-import type { Policy, RunContext, Task, WaitOptions } from "../policy.ts";
+import type { Policy, Task, WaitOptions } from "../policy.ts";
 import type { LimiterOptions, LimiterRunOptions, LimiterStats, LimiterWhenFull, StartRate } from "./limiter/options.ts";
 import { type Place, Request, type Work, weightOf } from "./limiter/request.ts";
 import { Rest } from "./limiter/rest.ts";
-import { Run } from "./limiter/run.ts";
+import type { Run } from "./limiter/run.ts";
+import { type Granted, Runner } from "./limiter/runner.ts";
 import { SelfWaits } from "./limiter/self-waits.ts";
 import { StateWaits } from "./limiter/state-waits.ts";
-import { limitTime } from "./limiter/time-limit.ts";
 
 const PLAIN: LimiterRunOptions = {};
 const POLICIES = ["reject", "wait", "drop-newest", "drop-oldest", "caller-runs"] as const;
@@ -37,13 +36,12 @@ export class Limiter implements Policy {
   readonly #whenFull: LimiterWhenFull | ((options: LimiterRunOptions) => LimiterWhenFull);
   readonly #rate: StartRate | undefined;
   readonly #clock: Clock;
-  readonly #line: WaitList<Task<unknown> | Run, Work>;
+  readonly #line: WaitList<Granted, Work>;
   readonly #known = new Map<unknown, Set<Request>>();
   readonly #rest: Rest;
   readonly #selfWaits: SelfWaits | undefined;
-  readonly #stop = new AbortController();
-  readonly #context: RunContext = Object.freeze({ signal: this.#stop.signal });
-  readonly #counts = { completed: 0, rejected: 0, dropped: 0, cleared: 0, overdue: 0, abandoned: 0 };
+  readonly #runner: Runner;
+  readonly #counts = { rejected: 0, dropped: 0, cleared: 0 };
   #states: StateWaits | undefined;
   #concurrency: number;
   /** Below this a slot may go out: `concurrency`, or 0 while nothing may start. */
@@ -66,7 +64,8 @@ export class Limiter implements Policy {
     this.#line = new WaitList({ agingMs, onLeave: (work) => this.#left(work) });
     this.#rest = new Rest(clock, () => this.#goOn());
     const limitMs = checkMs("stallMs", stallMs ?? (isContextFree() ? 500 : Infinity));
-    if (limitMs < Infinity) this.#selfWaits = new SelfWaits(clock, limitMs);
+    this.#selfWaits = limitMs < Infinity ? new SelfWaits(clock, limitMs) : undefined;
+    this.#runner = new Runner(clock, this.#selfWaits, (weight) => this.#giveBack(weight));
     this.name = options.name;
     register("limiter", options, this);
   }
@@ -105,10 +104,13 @@ export class Limiter implements Policy {
       taken: this.#taken,
       waiting: this.waiting,
       oldestWaitMs: this.#line.oldestWaitMs(this.#clock),
+      completed: this.#runner.completed,
       ...this.#counts,
       selfWaits: this.#selfWaits?.count ?? 0,
       timedOut: this.#line.timedOut,
       aborted: this.#line.aborted,
+      overdue: this.#runner.overdue,
+      abandoned: this.#runner.abandoned,
       paused: this.#isPaused,
       closed: this.#isClosed,
     };
@@ -219,9 +221,9 @@ export class Limiter implements Policy {
    */
   abort(reason?: unknown): void {
     this.#isClosed = true;
-    this.#stop.abort(reason);
+    const why = this.#runner.stop(reason);
     this.#counts.rejected += this.waiting;
-    this.#turnOut(this.#stop.signal.reason);
+    this.#turnOut(why);
   }
 
   #waitFor(count: number, options: WaitOptions): Promise<void> {
@@ -242,12 +244,7 @@ export class Limiter implements Policy {
 
   #startNow(work: Work, signal: AbortSignal | undefined, weight: number): Promise<unknown> {
     this.#take(weight);
-    const isWatched = this.#selfWaits?.meetsStranger() === true;
-    if (signal === undefined && !isWatched && weight === 1 && !(work instanceof Request)) return this.#startPlain(work);
-    const run = new Run(work, signal, this.#stop.signal, weight);
-    return isWatched && this.#selfWaits !== undefined
-      ? this.#selfWaits.within(run, this.#startRun)
-      : this.#startRun(run);
+    return this.#runner.start(work, signal, weight);
   }
 
   #wait(work: Work, options: LimiterRunOptions): Promise<unknown> {
@@ -261,7 +258,7 @@ export class Limiter implements Policy {
     if (joining instanceof Request) this.#remember(joining, wait as Place, within);
     if (this.#rate !== undefined) this.#admit(); // it may have to be told when to start the first
     // A reaction made here runs in the async context of whoever calls, and keeps less than a suspended function would.
-    return wait.then(this.#start);
+    return wait.then(this.#runner.startGranted);
   }
 
   /** Makes room, or throws for who is turned away. */
@@ -277,86 +274,12 @@ export class Limiter implements Policy {
     return policy;
   }
 
-  readonly #start = (granted: Task<unknown> | Run): Promise<unknown> => {
-    if (!(granted instanceof Run)) return this.#startPlain(granted);
-    this.#selfWaits?.enter(granted);
-    return this.#startRun(granted);
-  };
-
-  // One function for all that bring nothing along: a closure takes 112 B in each call that waits.
-  #startPlain(fn: Task<unknown>): Promise<unknown> {
-    try {
-      this.#stop.signal.throwIfAborted(); // the abort may have come between the grant and this turn
-      return whenSettled(fn(this.#context), this.#succeed, this.#fail);
-    } catch (error) {
-      this.#finish(1);
-      return Promise.reject(error);
-    }
-  }
-
-  readonly #startRun = (run: Run): Promise<unknown> => {
-    try {
-      run.throwIfAborted(); // as above
-      const { request } = run;
-      const call = (): Promise<unknown> => this.#call(run);
-      if (request === undefined || request.maxRunMs === Infinity) return call();
-      return limitTime(request.maxRunMs, this.#clock, call, (error) => this.#onOverdue(run, request, error));
-    } catch (error) {
-      this.#end(run);
-      return Promise.reject(error);
-    }
-  };
-
-  #call(run: Run): Promise<unknown> {
-    return whenSettled(
-      run.task(run),
-      (value) => {
-        this.#end(run);
-        return value;
-      },
-      (reason) => {
-        this.#end(run);
-        throw reason;
-      },
-    );
-  }
-
-  #onOverdue(run: Run, { releasesSlot }: Request, error: Error): void {
-    this.#counts.overdue += 1;
-    run.abort(error);
-    if (!releasesSlot) return;
-    this.#end(run);
-    this.#counts.abandoned += 1;
-  }
-
-  /** Once more for what was abandoned. */
-  #end(run: Run): void {
-    if (run.isOver) {
-      this.#counts.abandoned -= 1;
-      return;
-    }
-    this.#selfWaits?.ended(run);
-    run.end();
-    this.#finish(run.weight);
-  }
-
-  readonly #succeed = (value: unknown): unknown => {
-    this.#finish(1);
-    return value;
-  };
-
-  readonly #fail = (reason: unknown): never => {
-    this.#finish(1);
-    throw reason;
-  };
-
   #take(weight: number): void {
     this.#taken += weight;
     this.#surplus += weight - 1;
   }
 
-  #finish(weight: number): void {
-    this.#counts.completed += 1;
+  #giveBack(weight: number): void {
     this.#taken -= weight;
     this.#surplus -= weight - 1;
     this.#admit();
@@ -370,8 +293,7 @@ export class Limiter implements Policy {
       this.#line.remove(next);
       this.#take(weight);
       if (brought instanceof Request) this.#forget(brought);
-      const isPlain = this.#selfWaits === undefined && watchers === undefined && !(brought instanceof Request);
-      next.grant(isPlain ? brought : new Run(brought, watchers?.signal, this.#stop.signal, weight));
+      next.grant(this.#runner.toGrant(brought, watchers?.signal, weight));
     }
     this.#onChange();
   }
@@ -455,17 +377,4 @@ export class Limiter implements Policy {
 
 function checkConcurrency(value: number): number {
   return checkInteger("concurrency", value, { min: 1, infinity: true });
-}
-
-/** A `Limiter` as one function. */
-export interface Limit {
-  <T>(fn: Task<T>, options?: LimiterRunOptions): Promise<T>;
-  readonly limiter: Limiter;
-}
-
-/** `const limit = limiter(8); await limit(() => fetch(url))` */
-export function limiter(concurrency: number, options?: LimiterOptions): Limit {
-  const own = new Limiter(concurrency, options);
-  const limit = <T>(fn: Task<T>, wait?: LimiterRunOptions): Promise<T> => own.run(fn, wait);
-  return Object.assign(limit, { limiter: own });
 }

@@ -4,10 +4,11 @@ import type { Wait } from "../../internal/wait.ts";
 import type { Task } from "../../policy.ts";
 import type { LimiterRunOptions } from "./options.ts";
 import type { Run } from "./run.ts";
+import type { Granted } from "./runner.ts";
 
 /** What stands in line, and its place there. */
 export type Work = Task<unknown> | Request;
-export type Place = Wait<Task<unknown> | Run, Work>;
+export type Place = Wait<Granted, Work>;
 
 export class Request {
   readonly task: Task<unknown>;

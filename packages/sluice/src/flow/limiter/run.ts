@@ -8,23 +8,24 @@ export class Run implements RunContext {
   readonly task: Task<unknown>;
   readonly request: Request | undefined;
   readonly weight: number;
+  /** It is to enter its context. */
+  readonly isWatched: boolean;
   /** Of which limiter it is, and the call from within which it was made, of whichever: once it has been marked. */
   owner: object | undefined = undefined;
   around: Run | undefined = undefined;
   /** Calls from within it that wait for a slot of the same limiter. */
   waitingWithin = 0;
-  /** It has no slot any more; … */
+  /** It has no slot any more, though an abandoned one still runs. */
   isOver = false;
-  /** … though it still runs. */
-  isAbandoned = false;
   readonly #caller: AbortSignal | undefined;
   readonly #stop: AbortSignal;
   #either: EitherSignal | undefined = undefined;
 
-  constructor(work: Work, caller: AbortSignal | undefined, stop: AbortSignal, weight = 1) {
+  constructor(work: Work, caller: AbortSignal | undefined, stop: AbortSignal, weight: number, isWatched = false) {
     this.request = work instanceof Request ? work : undefined;
     this.task = work instanceof Request ? work.task : work;
     this.weight = weight;
+    this.isWatched = isWatched;
     this.#caller = caller;
     this.#stop = stop;
   }

@@ -1,8 +1,7 @@
 /**
  * Finds calls that wait for the slots that their own callers hold. A call knows by its async context which call it was
- * made from, and to enter one takes longer than all else that a start does. So only who has waited enters it, and who
- * starts at once while it isn't known yet whether calls are made from within calls here: the first `STRANGERS`, and all
- * from the moment one was.
+ * made from, and to enter one takes as long as all else that a start does. So they all enter it only from the moment a
+ * call was made within a call here; until then, the first thousand do, and of the others a few.
  */
 import type { Clock, Timer, TimerTask } from "../../clock/clock.ts";
 import { SelfWaitError } from "../../errors.ts";
@@ -10,7 +9,9 @@ import { type AsyncContext, asyncContext } from "../../internal/context.ts";
 import type { Request } from "./request.ts";
 import type { Run } from "./run.ts";
 
-const STRANGERS = 1_000;
+const FIRST = 1_000;
+/** A prime, or it might meet the same of calls that follow one another in a pattern each time. */
+const EVERY = 61;
 
 /** One for all limiters, so that a call is found behind a call of another. */
 let shared: AsyncContext<Run> | undefined;
@@ -22,7 +23,11 @@ export class SelfWaits implements TimerTask {
   readonly #stallMs: number;
   readonly #context: AsyncContext<Run> | undefined;
   readonly #requests = new Set<Request>();
-  #strangers = STRANGERS;
+  #starts = 0;
+  /** Runs that have entered their context and are not over. */
+  #live = 0;
+  /** Whether a call was made within another. */
+  #isNested = false;
   #held = 0;
   #timer: Timer | undefined;
   /** Waits that were ended. */
@@ -34,21 +39,22 @@ export class SelfWaits implements TimerTask {
     this.#context = shared ??= asyncContext();
   }
 
-  /** Whether somebody waits from within a call. */
+  /** Whether somebody waits from within a call, or did until now: then each change is to be judged. */
   get isConcerned(): boolean {
-    return this.#requests.size > 0;
+    return this.#requests.size > 0 || this.#timer !== undefined;
   }
 
-  /** Whether who starts at once is to be watched. */
-  meetsStranger(): boolean {
-    this.#strangers -= 1;
-    return this.#strangers >= 0;
+  /** Whether the next start is to enter its context. */
+  isCurious(): boolean {
+    if (this.#isNested || (this.#live > 0 && this.find() !== undefined)) return true;
+    this.#starts += 1;
+    return this.#starts <= FIRST || this.#starts % EVERY === 0;
   }
 
   /** The call that runs here and within which this is called. */
   find(): Run | undefined {
     const run = this.#own(this.#context?.getStore());
-    if (run !== undefined) this.#strangers = Infinity;
+    if (run !== undefined) this.#isNested = true;
     return run;
   }
 
@@ -82,12 +88,14 @@ export class SelfWaits implements TimerTask {
   }
 
   ended(run: Run): void {
+    if (run.isWatched) this.#live -= 1;
     if (run.waitingWithin > 0) this.#held -= run.weight;
   }
 
   /** After each change. */
   judge(taken: number, isFull: boolean): void {
-    if (this.isConcerned && isFull && this.#held === taken) this.#timer ??= this.#clock.setTimer(this.#stallMs, this);
+    if (this.#requests.size > 0 && isFull && this.#held === taken)
+      this.#timer ??= this.#clock.setTimer(this.#stallMs, this);
     else if (this.#timer !== undefined) {
       this.#timer.cancel();
       this.#timer = undefined;
@@ -106,11 +114,11 @@ export class SelfWaits implements TimerTask {
   }
 
   #mark(run: Run): void {
+    this.#live += 1;
     run.owner = this;
     const around = nearest(this.#context?.getStore());
     if (around !== undefined) around.around = nearest(around.around); // or each would keep all before it
     run.around = around;
-    if (this.#strangers !== Infinity && this.#own(around) !== undefined) this.#strangers = Infinity;
   }
 
   #own(from: Run | undefined): Run | undefined {
