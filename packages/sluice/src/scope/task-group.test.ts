@@ -54,13 +54,15 @@ it("A07: no call is begun after the first failure, and no later rejection is unh
 
 it("waits for a child that ignores its signal, however long that takes", async () => {
   const clock = new VirtualClock();
-  const group = new TaskGroup({ clock });
+  const parent = new AbortController();
+  const group = new TaskGroup({ timeoutMs: 60_000, signal: parent.signal, clock });
   void group.run(() => sleep(10_000, { clock }));
   void group.run(() => Promise.reject(failure));
   const joined = outcomeOf(group.join());
   await clock.advance(9_999);
   expect(joined.status).toBe("pending");
   expect(group.stats()).toMatchObject({ running: 1, oldestRunMs: 9_999, state: "cancelled" });
+  expect([clock.timers, getEventListeners(parent.signal, "abort").length]).toEqual([1, 0]); // that of the sleep
   await clock.advance(1);
   expect(joined).toMatchObject({ status: "rejected", value: failure });
 });
@@ -461,4 +463,4 @@ const subjects = [
   },
 ];
 
-for (const { title, run } of subjects.flatMap(abortCases)) it(title, run);
+for (const { title, run } of subjects.flatMap((subject) => abortCases(subject))) it(title, run);

@@ -77,12 +77,10 @@ it("runs again what it found by its schedule, and goes by a beginning as well", 
 });
 
 it("finds in a scenario too large to try all of it what chance finds, the same for the same seed, and shortens it", async () => {
-  const options = { maxSchedules: 20, randomSchedules: 200, seed: 7 };
+  const options = { maxSchedules: 1, randomSchedules: 200, seed: 7 };
   const [first, second] = [await failureOf(manyDeposits, options), await failureOf(manyDeposits, options)];
   expect([first.message, first.schedules]).toEqual([second.message, second.schedules]);
   expect(first.seed).toBe(7);
-  const others = ["A", "B", "C"].filter((name) => first.schedule.filter((step) => step.startsWith(name)).length > 7);
-  expect(others.length).toBeLessThanOrEqual(3);
   expect(switches(first.schedule)).toBeLessThanOrEqual(4); // one deposit between a read and a write of another
   expect((await failureOf(manyDeposits, { schedule: first.schedule })).message).toBe(first.message);
 });
