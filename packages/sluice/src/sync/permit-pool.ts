@@ -149,8 +149,11 @@ export abstract class PermitPool<G> implements Lender {
     this.#free += limit - this.#limit;
     this.#limit = limit;
     for (const wait of this.#waits.inOrder()) {
-      if (wait.brought > limit)
-        wait.reject(this.#refuse(new RangeError(`weight must be at most ${limit}, got ${wait.brought}`)));
+      try {
+        checkWeight(wait.brought, limit);
+      } catch (error) {
+        wait.reject(this.#refuse(error as RangeError));
+      }
     }
     this.#serve();
   }
