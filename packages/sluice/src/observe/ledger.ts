@@ -208,7 +208,10 @@ function endWith<T>(onEnd: () => void, fn: () => T | PromiseLike<T>): T | Promis
   }
 }
 
-/** Where the program called us: our own frames say nothing to whoever looks for a leak. In a bundle they stay. */
+/**
+ * Where the program called us: our own frames say nothing to whoever looks for a leak. In a bundle they stay. It is made
+ * at once, though only reports need it, since an error whose stack nobody has read keeps all alive that is on it (I2).
+ */
 function callers(): string {
   const { stack = "" } = new Error("callers");
   const folder = /([^\s()@]*\/)observe\/ledger\.[jt]s/.exec(stack)?.[1];
