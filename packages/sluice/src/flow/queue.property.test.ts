@@ -3,6 +3,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { VirtualClock } from "../testing/virtual-clock.ts";
+import type { WhenFull } from "./queue-options.ts";
 import { Queue } from "./queue.ts";
 
 const STEPS = ["put", "hurried put", "offer", "take", "hurried take", "poll", "pollBatch", "abort", "10 ms"] as const;
@@ -14,17 +15,19 @@ it("does what the model does under any plan of puts, takes, aborts, timeouts and
   const rare = { weight: 1, arbitrary: fc.constantFrom<Step>(...ENDS) };
   const step = fc.oneof({ weight: 30, arbitrary: fc.constantFrom<Step>(...STEPS) }, rare);
   const plans = fc.asyncProperty(
-    fc.integer({ min: 1, max: 3 }),
-    fc.constantFrom("wait", "reject"),
+    fc.integer({ min: 0, max: 3 }),
+    fc.constantFrom("wait", "reject", "drop-newest", "drop-oldest"),
     fc.array(step, { maxLength: 40 }),
     play,
   );
   return fc.assert(plans, { numRuns: 1_000 });
 });
 
-async function play(capacity: number, whenFull: "wait" | "reject", plan: readonly Step[]): Promise<void> {
+async function play(capacity: number, whenFull: WhenFull, plan: readonly Step[]): Promise<void> {
   const clock = new VirtualClock();
-  const queue = new Queue<number>(capacity, { whenFull, clock });
+  const evicted: number[] = [];
+  const onUndelivered = (id: number, reason: unknown): unknown => reason === "failed" || evicted.push(id);
+  const queue = new Queue<number>(capacity, { whenFull, clock, onUndelivered });
   const model = new Model(capacity, whenFull);
   const outcomes = new Map<number, unknown>();
   let call = new AbortController();
@@ -52,7 +55,7 @@ async function play(capacity: number, whenFull: "wait" | "reject", plan: readonl
   }
   await turn();
   expect([...outcomes].toSorted(byId)).toEqual([...model.outcomes].toSorted(byId));
-  expect([queue.stats().accepted, queue.stats().taken]).toEqual(model.counts());
+  expect([queue.stats().accepted, queue.stats().taken, evicted]).toEqual([...model.counts(), model.evicted]);
 }
 
 interface Call {
@@ -64,6 +67,8 @@ interface Call {
 /** The same with arrays, in which every call is told its outcome at once. */
 class Model {
   readonly outcomes = new Map<number, unknown>();
+  readonly evicted: number[] = [];
+  #lost = 0;
   readonly #capacity: number;
   readonly #whenFull: string;
   #items: Call[] = [];
@@ -83,7 +88,7 @@ class Model {
   stats(now: number): Record<string, unknown> {
     return {
       size: this.#items.length,
-      oldestAgeMs: now - (this.#items[0]?.at ?? now),
+      oldestAgeMs: now - (this.#items[0] ?? this.#producers[0] ?? { at: now }).at,
       waitingProducers: this.#producers.length,
       waitingConsumers: this.#consumers.length,
       closed: this.#end !== undefined,
@@ -93,7 +98,7 @@ class Model {
   counts(): [accepted: number, taken: number] {
     const outcomes = [...this.outcomes.values()].flat();
     const taken = outcomes.filter((outcome) => typeof outcome === "number").length;
-    return [taken + this.#items.length, taken];
+    return [taken + this.#items.length + this.evicted.length + this.#lost, taken];
   }
 
   act(id: number, verb: string, hurried: boolean, at: number): void {
@@ -114,12 +119,19 @@ class Model {
     if (consumer !== undefined) this.outcomes.set(consumer.id, call.id);
     else if (this.#items.length < this.#capacity) this.#items.push(call);
     else if (isPut && this.#whenFull === "wait") return void this.#producers.push(call);
-    else return void this.outcomes.set(call.id, isPut ? "QUEUE_FULL" : false);
+    else if (this.#whenFull === "drop-oldest" && this.#items.length > 0) this.#evictFor(call);
+    else return void this.outcomes.set(call.id, isPut && this.#whenFull === "reject" ? "QUEUE_FULL" : false);
     this.outcomes.set(call.id, true);
   }
 
+  #evictFor(call: Call): void {
+    this.evicted.push(...this.#items.splice(0, 1).map(({ id }) => id));
+    this.#items.push(call);
+  }
+
   #take(call: Call): void {
-    if (this.#end !== "failed" && this.#items.length > 0) this.outcomes.set(call.id, this.#next());
+    const isThere = this.#items.length > 0 || this.#producers.length > 0;
+    if (this.#end !== "failed" && isThere) this.outcomes.set(call.id, this.#next());
     else if (this.#end !== undefined) this.outcomes.set(call.id, this.#end);
     else this.#consumers.push(call);
   }
@@ -129,17 +141,17 @@ class Model {
   }
 
   #next(): number | undefined {
-    const item = this.#items.shift();
     const producer = this.#producers.shift();
     if (producer !== undefined) {
       this.#items.push(producer);
       this.outcomes.set(producer.id, true);
     }
-    return item?.id;
+    return this.#items.shift()?.id;
   }
 
   #finish(end: string): void {
     this.#end = end;
+    if (end === "failed") this.#lost += this.#items.splice(0).length;
     this.#leave(end, () => true);
   }
 

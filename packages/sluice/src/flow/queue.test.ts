@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { getEventListeners } from "node:events";
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { ClosedError, QueueFullError, TimeoutError } from "../errors.ts";
+import { ClosedError, TimeoutError } from "../errors.ts";
 import { namedEntries } from "../internal/names.ts";
 import { type AbortSubject, abortCases } from "../testing/abort-suite.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
@@ -48,75 +48,6 @@ it("holds no more than its capacity, and admits a waiting producer for each item
   expect(await puts[3]).toBe(true);
 });
 
-it("hands an item to the consumer that waits longest, past every newcomer", async () => {
-  const queue = new Queue<number>(3);
-  const takes = [queue.take(), queue.take()];
-  queue.offer(1);
-  expect([queue.poll(), queue.size]).toEqual([undefined, 0]);
-  const late = queue.take();
-  queue.offer(2);
-  queue.offer(3);
-  expect(await Promise.all([...takes, late])).toEqual([1, 2, 3]);
-});
-
-it("rejects a put at once when whenFull is reject", async () => {
-  const queue = new Queue<number>(1, { whenFull: "reject" });
-  await queue.put(1);
-  await expect(queue.put(2)).rejects.toThrow(QueueFullError);
-  await expect(queue.put(2)).rejects.toMatchObject({ code: "QUEUE_FULL", limit: 1 });
-  expect([queue.offer(2), queue.stats().rejected, queue.size]).toEqual([false, 3, 1]);
-});
-
-it("carries undefined as an item", async () => {
-  const queue = new Queue<undefined>(1);
-  await queue.put(undefined);
-  const waiting = queue.put(undefined);
-  expect([queue.size, queue.poll(), await waiting, queue.size]).toEqual([1, undefined, true, 1]);
-  expect(await queue.take()).toBe(undefined);
-  expect(queue.size).toBe(0);
-});
-
-it("settles put and take in the same number of turns whether or not they waited", async () => {
-  const [free, full] = [new Queue<number>(1), new Queue<number>(1)];
-  const log: string[] = [];
-  const note = (what: string) => (): unknown => log.push(what);
-  full.offer(1);
-  const puts = [full.put(2).then(note("waited to put")), (full.poll(), free.put(1).then(note("put")))];
-  await Promise.all(puts);
-  full.poll();
-  const takes = [full.take().then(note("waited to take")), (full.offer(3), free.take().then(note("took")))];
-  await Promise.all(takes);
-  expect(log).toEqual(["waited to put", "put", "waited to take", "took"]);
-});
-
-it("takes a batch of what is there, the items of waiting producers included, past its capacity", async () => {
-  const queue = new Queue<number>(2);
-  for (let item = 0; item < 5; item += 1) void queue.put(item);
-  expect([await queue.takeBatch(4), await queue.takeBatch(4), queue.size]).toEqual([[0, 1, 2, 3], [4], 0]);
-});
-
-it("gives a batch maxWaitMs from its first item to fill, and no longer", async () => {
-  const clock = new VirtualClock();
-  const queue = new Queue<number>(10, { clock });
-  const batch = queue.takeBatch(3, { maxWaitMs: 100 });
-  await clock.advance(500); // waiting for the first costs nothing of it
-  queue.offer(1);
-  await clock.advance(60);
-  queue.offer(2);
-  await clock.advance(39);
-  expect(queue.stats().waitingConsumers).toBe(1);
-  await clock.advance(1);
-  expect([await batch, clock.timers, queue.stats().waitingConsumers]).toEqual([[1, 2], 0, 0]);
-});
-
-it("ends a batch the moment it is full", async () => {
-  const clock = new VirtualClock();
-  const queue = new Queue<number>(10, { clock });
-  const batch = queue.takeBatch(3, { maxWaitMs: Infinity });
-  for (let item = 1; item <= 4; item += 1) queue.offer(item);
-  expect([await batch, queue.size, clock.timers]).toEqual([[1, 2, 3], 1, 0]);
-});
-
 it("gives what a batch has already when its signal aborts or its queue ends, and leaves nobody in line", async () => {
   for (const end of ["abort", "close", "fail"] as const) {
     const clock = new VirtualClock();
@@ -131,18 +62,6 @@ it("gives what a batch has already when its signal aborts or its queue ends, and
     expect([await batch, clock.timers, queue.stats().waitingConsumers]).toEqual([[1], 0, 0]);
     expect(getEventListeners(call.signal, "abort")).toHaveLength(0);
   }
-});
-
-it("iterates until it is closed and empty", async () => {
-  const queue = new Queue<number>(2);
-  const items: number[] = [];
-  const consumer = (async () => {
-    for await (const item of queue) items.push(item);
-  })();
-  for (let item = 0; item < 5; item += 1) await queue.put(item);
-  queue.close();
-  await consumer;
-  expect(items).toEqual([0, 1, 2, 3, 4]);
 });
 
 it("ends iteration without an item for whoever waits when it is closed, and with the error when it fails", async () => {
@@ -164,39 +83,6 @@ async function count(items: AsyncIterable<unknown>): Promise<number> {
   for await (const _ of items) total += 1;
   return total;
 }
-
-it("leaves no waiter and loses no item when iteration is broken off", async () => {
-  const queue = new Queue<number>(3);
-  for (const item of [1, 2, 3]) queue.offer(item);
-  for await (const item of queue[Symbol.asyncIterator]()) if (item === 2) break;
-  const failing = (async () => {
-    for await (const item of queue) throw new Error(`no ${item}`);
-  })();
-  await expect(failing).rejects.toThrow("no 3");
-  const iterator = queue[Symbol.asyncIterator]();
-  const next = iterator.next();
-  await iterator.return?.();
-  queue.offer(4);
-  expect([await next, await iterator.next()]).toEqual([
-    { done: true, value: undefined },
-    { done: true, value: undefined },
-  ]);
-  expect([queue.poll(), queue.stats().waitingConsumers]).toEqual([4, 0]);
-});
-
-it("gives the error of fail to all at once, and what nobody took to poll", async () => {
-  const queue = new Queue<number>(2);
-  const puts = Promise.allSettled([queue.put(1), queue.put(2), queue.put(3)]);
-  const failure = new Error("consumer gone");
-  queue.fail(failure);
-  queue.fail(new Error("second"));
-  queue.close();
-  expect((await puts).map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected"]);
-  await expect(queue.put(4)).rejects.toBe(failure);
-  await expect(queue.take()).rejects.toBe(failure);
-  await expect(queue.takeBatch(2)).rejects.toBe(failure);
-  expect([queue.offer(5), queue.closed, queue.pollBatch(9), queue.poll()]).toEqual([false, true, [1, 2], undefined]);
-});
 
 it("rejects instead of throwing, and says what is wrong with an option", async () => {
   expect(() => new Queue(-1)).toThrow("capacity must be an integer >= 0, got -1");
@@ -316,4 +202,154 @@ it("C042: whoever waits resumes in an async context of its own, not in that of t
   const taken = context.run("consumer", async () => [await queue.take(), context.getStore()]);
   context.run("producer", () => queue.offer("item"));
   expect(await taken).toEqual(["item", "consumer"]);
+});
+
+it("reads the clock for one item of 16 and where a backlog begins, and tells no age too high, unless it has a name", () => {
+  const clock = new VirtualClock();
+  let [now, readings] = [0, 0];
+  const counting = { now: () => ((readings += 1), now), wallNow: () => 0 };
+  const options = { clock: { ...counting, setTimer: clock.setTimer.bind(clock), track: clock.track.bind(clock) } };
+  const [rough, exact] = [new Queue<number>(1_024, options), new Queue<number>(1_024, { ...options, name: "exact" })];
+  for (const [queue, most] of [
+    [rough, 66],
+    [exact, 1_000],
+  ] as const) {
+    readings = 0;
+    for (now = 0; now < 1_000; now += 1) queue.offer(now);
+    expect(readings).toBeLessThanOrEqual(most);
+  }
+  for (let taken = 0; taken < 1_000; taken += 1) {
+    const age = now - taken;
+    expect(exact.oldestAgeMs).toBe(age);
+    expect(rough.oldestAgeMs).toBeLessThanOrEqual(age);
+    expect(rough.oldestAgeMs).toBeGreaterThan(Math.min(now, age - 16) - 1);
+    for (const queue of [rough, exact]) queue.poll();
+  }
+  expect([rough.oldestAgeMs, exact.oldestAgeMs]).toEqual([0, 0]);
+});
+
+it("reads the clock for no item that is taken before the next one comes", () => {
+  const clock = new VirtualClock();
+  let readings = 0;
+  const now = (): number => (readings += 1);
+  const queue = new Queue<number>(1_024, {
+    clock: { now, wallNow: now, setTimer: clock.setTimer.bind(clock), track: clock.track.bind(clock) },
+  });
+  readings = 0;
+  for (let item = 0; item < 1_600; item += 1) queue.offer(queue.poll() ?? item);
+  expect(readings).toBeLessThanOrEqual(100);
+});
+
+it("tells the age of an item that is alone and has no stamp from when somebody looked first", async () => {
+  const clock = new VirtualClock();
+  const queue = new Queue<number>(1_024, { clock });
+  queue.offer(1);
+  await clock.advance(50);
+  expect(queue.oldestAgeMs).toBe(0);
+  await clock.advance(50);
+  expect(queue.stats().oldestAgeMs).toBe(50);
+  queue.offer(2);
+  queue.poll();
+  await clock.advance(7);
+  expect(queue.oldestAgeMs).toBe(7);
+});
+
+it("tells rates since a look that is a second old at least, whoever looks more often", async () => {
+  const clock = new VirtualClock();
+  const queue = new Queue<number>(100, { clock });
+  for (let second = 0; second < 3; second += 1) {
+    for (let item = 0; item < 10; item += 1) queue.offer(item);
+    queue.pollBatch(4);
+    await clock.advance(900);
+    queue.stats();
+    await clock.advance(100);
+    expect(queue.stats()).toMatchObject({ acceptedPerSecond: 10, takenPerSecond: 4 });
+  }
+  await clock.advance(10_000);
+  queue.stats();
+  await clock.advance(1_000);
+  expect(queue.stats()).toMatchObject({ acceptedPerSecond: 0, takenPerSecond: 0 });
+});
+
+it("lets onUndelivered throw: the caller is not harmed, and the error is an unhandled rejection", async () => {
+  const failure = new Error("no cleaning up");
+  const others = process.listeners("unhandledRejection");
+  const seen: unknown[] = [];
+  process.removeAllListeners("unhandledRejection").on("unhandledRejection", (error) => seen.push(error));
+  try {
+    const queue = new Queue<number>(1, {
+      whenFull: "drop-oldest",
+      onUndelivered() {
+        throw failure;
+      },
+    });
+    expect([await queue.put(1), await queue.put(2), queue.size]).toEqual([true, true, 1]);
+    queue.fail("end");
+    await turn();
+    expect([seen, queue.size, queue.stats().undelivered]).toEqual([[failure, failure], 0, 2]);
+  } finally {
+    process.removeAllListeners("unhandledRejection");
+    for (const other of others) process.on("unhandledRejection", other);
+  }
+});
+
+it("grants nothing to whose signal has aborted, though it has yet to hear of it", async () => {
+  const [call, full, empty] = [new AbortController(), new Queue<string>(1), new Queue<string>(1)];
+  const { signal } = call;
+  full.offer("in");
+  signal.addEventListener("abort", () => {
+    full.poll();
+    empty.offer("item");
+  });
+  const outcomes = Promise.allSettled([full.put("mine", { signal }), empty.take({ signal })]);
+  call.abort("no");
+  expect((await outcomes).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect([full.size, empty.poll()]).toEqual([0, "item"]);
+});
+
+it("ends every next of an iterator that is left, also when several wait", async () => {
+  const queue = new Queue<number>(1);
+  const iterator = queue[Symbol.asyncIterator]();
+  const nexts = [iterator.next(), iterator.next(), iterator.next()];
+  queue.offer(1);
+  await iterator.return?.();
+  const end = { done: true, value: undefined };
+  expect(await Promise.all(nexts)).toEqual([{ done: false, value: 1 }, end, end]);
+  expect(queue.stats().waitingConsumers).toBe(0);
+});
+
+it("settles next of its iterator in the same number of turns whether or not it waited", async () => {
+  const [there, later] = [new Queue<number>(1), new Queue<number>(1)];
+  there.offer(1);
+  const log: string[] = [];
+  const waited = later[Symbol.asyncIterator]()
+    .next()
+    .then(() => log.push("waited"));
+  const atOnce =
+    (later.offer(1),
+    there[Symbol.asyncIterator]()
+      .next()
+      .then(() => log.push("at once")));
+  await Promise.all([waited, atOnce]);
+  expect(log).toEqual(["waited", "at once"]);
+});
+
+it("reads from any source and into any stream that knows async iteration", async () => {
+  const queue = new Queue<number>(2);
+  const source = new ReadableStream<number>({
+    start(controller) {
+      for (const item of [1, 2, 3, 4]) controller.enqueue(item);
+      controller.close();
+    },
+  });
+  const written: number[] = [];
+  const pump = (async () => {
+    for await (const item of source) await queue.put(item);
+    queue.close();
+  })();
+  await (ReadableStream as unknown as { from(items: AsyncIterable<number>): ReadableStream<number> })
+    .from(queue)
+    .pipeTo(new WritableStream({ write: (item) => void written.push(item) }));
+  await pump;
+  expect(written).toEqual([1, 2, 3, 4]);
 });
