@@ -330,6 +330,15 @@ it("rejects all that wait when it closes, and all that come; what is held may st
   expect(lock.stats()).toMatchObject({ rejected: 5, reading: 0, writing: false });
 });
 
+it("lets nobody in by closing, though it ends the wait of a writer that readers waited for", async () => {
+  const lock = new RwLock();
+  using _ = await lock.read();
+  const outcomes = Promise.allSettled([lock.write(), lock.read()]);
+  lock.close();
+  expect([lock.reading, lock.waiting]).toEqual([1, 0]);
+  expect(await outcomes).toMatchObject([{ reason: { code: "CLOSED" } }, { reason: { code: "CLOSED" } }]);
+});
+
 it("turns away who would wait when as many wait as may", async () => {
   const lock = new RwLock({ maxWaiting: 1 });
   using _ = await lock.write();
@@ -344,9 +353,9 @@ it("F09.4: tells the share of reads, and by name how long the longest were held,
   const clock = new VirtualClock();
   const [lock, unnamed] = [new RwLock({ name: "routes", clock }), new RwLock({ clock })];
   for (const one of [lock, unnamed]) {
-    for (let reads = 0; reads < 3; reads += 1) await one.readers.run(nothing);
     await one.readers.run(() => clock.advance(40));
     await one.writers.run(() => clock.advance(70));
+    for (let reads = 0; reads < 3; reads += 1) await one.readers.run(() => clock.advance(5));
   }
   expect(lock.stats()).toMatchObject({ reads: 4, writes: 1, readShare: 0.8, longestReadMs: 40, longestWriteMs: 70 });
   expect(unnamed.stats()).toMatchObject({ readShare: 0.8, longestReadMs: 0, longestWriteMs: 0 });
