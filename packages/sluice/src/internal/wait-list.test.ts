@@ -75,7 +75,7 @@ async function play(
   const calls = [new CountingController(), new CountingController()];
   const settled = new Map<number, unknown>();
   const expected = new Map<number, unknown>();
-  let gone: number[] = [];
+  const gone: number[] = [];
   for (const [id, { kind, n, ms }] of plan.entries()) {
     const ordered = model.inOrder;
     const picked = ordered[n % Math.max(1, ordered.length)];
@@ -113,14 +113,14 @@ async function play(
         expected.set(entry.id, `abort ${id}`);
         model.remove(entry);
       }
-      gone = [...gone, ...leaving.map((entry) => entry.id)];
+      gone.push(...leaving.map((entry) => entry.id));
       expect(call?.listeners).toBe(0);
     } else if (kind === "advance") {
       await clock.advance(ms);
       for (const entry of model.line.filter(({ endsAt }) => endsAt <= clock.now())) {
         expected.set(entry.id, "TIMEOUT");
         model.remove(entry);
-        gone = [...gone, entry.id];
+        gone.push(entry.id);
       }
     }
     const now = model.inOrder;
@@ -165,10 +165,10 @@ it("says whose turn it would be who joined now", async () => {
 });
 
 it("knows which wait is about to hear of its abort, and lists those who are not", () => {
-  const list = new WaitList<void, string>({
-    onLeave: () => seen.push(list.live().map(({ brought }) => brought)) as never,
-  });
   const seen: string[][] = [];
+  const list: WaitList<void, string> = new WaitList({
+    onLeave: () => void seen.push(list.live().map(({ brought }) => brought)),
+  });
   const clock = new VirtualClock();
   const call = new AbortController();
   const wait = (id: string, signal?: AbortSignal): unknown => list.wait({ signal }, clock, id).catch(() => {});
@@ -204,9 +204,17 @@ class Traced extends Wait<void, number> {
   constructor(id: number) {
     super(0, id);
     for (const link of ["ahead", "behind", "older", "newer"] as const) {
-      let value: Traced | undefined;
-      const touch = (): Traced | undefined => ((Traced.touches += 1), value);
-      Object.defineProperty(this, link, { get: touch, set: (next: Traced) => (touch(), (value = next)) });
+      let value: unknown;
+      void Object.defineProperty(this, link, {
+        get() {
+          Traced.touches += 1;
+          return value;
+        },
+        set(next: unknown) {
+          Traced.touches += 1;
+          value = next;
+        },
+      });
     }
     this.catch(() => {});
   }

@@ -50,25 +50,10 @@ it("takes all at once where all are free, and gives all back by one permit, once
 it("F10.2: permits taken in opposite orders end in deadlock; asked for all at once they do not", async () => {
   const clock = new VirtualClock();
   const [a, b] = [new Semaphore(1, { clock }), new Semaphore(1, { clock })];
-  const oneByOne = async (first: Semaphore, second: Semaphore): Promise<string> => {
-    using _ = await first.acquire();
-    await turn();
-    try {
-      using __ = await second.acquire({ timeoutMs: 60_000 });
-      return "done";
-    } catch {
-      return "deadlock";
-    }
-  };
   const stuck = Promise.all([oneByOne(a, b), oneByOne(b, a)]);
   while (a.waiting + b.waiting < 2) await turn();
   await clock.advance(60_000);
   expect(await stuck).toEqual(["deadlock", "deadlock"]);
-  const atOnce = async (...items: Semaphore[]): Promise<string> => {
-    using _ = await acquireAll(items);
-    await turn();
-    return "done";
-  };
   expect(await Promise.all([atOnce(a, b), atOnce(b, a), atOnce(a, b)])).toEqual(["done", "done", "done"]);
 });
 
@@ -207,6 +192,18 @@ it("takes whatever gives permits as a semaphore does", async () => {
   all.release();
   expect(taken).toEqual([{ weight: 4, timeoutMs: Infinity, signal: undefined, priority: undefined }, "back"]);
 });
+
+async function oneByOne(first: Semaphore, second: Semaphore): Promise<string> {
+  using _ = await first.acquire();
+  await turn();
+  return await second.run(() => "done", { timeoutMs: 60_000 }).catch(() => "deadlock");
+}
+
+async function atOnce(...items: Semaphore[]): Promise<string> {
+  using _ = await acquireAll(items);
+  await turn();
+  return "done";
+}
 
 function fail(): never {
   throw new Error("broken");
