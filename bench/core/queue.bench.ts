@@ -93,7 +93,7 @@ await compare("queue-batch", 1_000_000, {
     const ring = new Floor();
     for (let item = 0, taken = 0; taken < ops;) {
       while (item < ops && ring.offer(item)) item += 1;
-      taken += (await ring.pollBatch(BATCH)).length;
+      taken += (await Promise.resolve(ring.pollBatch(BATCH))).length;
     }
   },
 });

@@ -14,7 +14,7 @@ export class RateMeter {
       this.#from = this.#latest;
       this.#latest = { at, counts };
     }
-    const { from } = { from: this.#from };
+    const from = this.#from;
     const seconds = (at - from.at) / 1_000;
     const rate = (index: 0 | 1): number => (seconds > 0 ? (counts[index] - from.counts[index]) / seconds : 0);
     return [rate(0), rate(1)];

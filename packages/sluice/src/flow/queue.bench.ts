@@ -1,6 +1,6 @@
 // Against the floor: a ring of fixed length that is awaited only when it is full or empty, and knows neither signals nor
 // timeouts nor ages nor an end; and against the same awaited at every step, which is what our promise forms are.
-import { compare, weigh } from "../../../../bench/harness.ts";
+import { compare } from "../../../../bench/harness.ts";
 import { Queue } from "./queue.ts";
 
 const CAPACITY = 1_024;
@@ -78,39 +78,6 @@ await compare("queue-put-take", 500_000, {
   floor,
 });
 
-await compare("queue-iterate", 500_000, {
-  async sluice(ops) {
-    const queue = new Queue<number>(CAPACITY);
-    const consume = async (): Promise<number> => {
-      let sum = 0;
-      for await (const item of queue) sum += item;
-      return sum;
-    };
-    await Promise.all([produce(queue, ops), consume()]);
-  },
-  floor,
-});
-
-await compare("queue-batch", 500_000, {
-  async sluice(ops) {
-    const queue = new Queue<number>(CAPACITY);
-    const consume = async (): Promise<number> => {
-      let sum = 0;
-      for (let taken = 0; taken < ops;) {
-        const batch = await queue.takeBatch(256);
-        taken += batch.length;
-        for (const item of batch) sum += item;
-      }
-      return sum;
-    };
-    const offerAll = async (): Promise<void> => {
-      for (let item = 0; item < ops; item += 1) if (!queue.offer(item)) await queue.put(item);
-    };
-    await Promise.all([offerAll(), consume()]);
-  },
-  floor,
-});
-
 await compare("queue-offer-poll", 2_000_000, {
   sluice(ops) {
     const queue = new Queue<number>(CAPACITY);
@@ -130,13 +97,4 @@ await compare("queue-offer-poll", 2_000_000, {
     }
     return sum;
   },
-});
-
-await weigh("queue-item", 100_000, {
-  sluice(count) {
-    const queue = new Queue<number>(count);
-    for (let item = 0; item < count; item += 1) queue.offer(item);
-    return queue;
-  },
-  floor: (count) => Array.from({ length: count }, (_, item) => item),
 });

@@ -90,7 +90,7 @@ it("C039: a place that is free for who waits is never taken by who comes before 
     queue.offer("A");
     const put = queue.put("B").then(() => "B is in");
     const late = (async () => {
-      for (let turns = 0; turns < k; turns += 1) await undefined;
+      for (let turns = 0; turns < k; turns += 1) await Promise.resolve();
       return queue.offer("D");
     })();
     expect(queue.poll()).toBe("A");
