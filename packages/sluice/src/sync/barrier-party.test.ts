@@ -2,52 +2,9 @@ import { setImmediate as turn } from "node:timers/promises";
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { BrokenBarrierError, MiscountError } from "../errors.ts";
-import { abortCases } from "../testing/abort-suite.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import type { BarrierParty } from "./barrier-party.ts";
 import { Barrier } from "./barrier.ts";
-
-const waits = ["Barrier.wait", "BarrierParty.wait"].flatMap((name) =>
-  abortCases({
-    name,
-    open(clock) {
-      const barriers: Barrier[] = []; // one for each call: an abort breaks it
-      let spare = 0; // the other party of the next has come already
-      return {
-        async call(options) {
-          const barrier = new Barrier(name === "Barrier.wait" ? 2 : 1, { clock });
-          const party = name === "Barrier.wait" ? barrier : barrier.register();
-          if (spare > 0) barrier.arrive();
-          barriers.push(barrier);
-          await party.wait(options);
-          if (barrier.generation === 1 && spare > 0) spare -= 1;
-        },
-        satisfy() {
-          const barrier = barriers.find(({ waiting }) => waiting > 0);
-          if (barrier === undefined) spare += 1;
-          else barrier.arrive();
-        },
-        state: () => ({ spare, waiting: barriers.reduce((sum, { waiting }) => sum + waiting, 0) }),
-        giveBack: () => void (spare += 1),
-      };
-    },
-  }),
-);
-const runs = abortCases({
-  name: "Barrier.run",
-  lacks: { waiting: "it calls fn at once, as a party more", timeoutMs: "it never waits" },
-  open() {
-    const barrier = new Barrier(0);
-    const running: (() => void)[] = [];
-    const work = (): Promise<void> => new Promise((resolve) => void running.push(resolve));
-    return {
-      call: (options) => barrier.run(work, options),
-      satisfy: () => running.shift()?.(),
-      state: () => ({ parties: barrier.parties }),
-    };
-  },
-});
-for (const { title, run } of [...waits, ...runs]) it(title, run);
 
 it("counts a party from the round it registers in until it leaves", async () => {
   const barrier = new Barrier(1);

@@ -2,8 +2,51 @@ import { setImmediate as turn } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { BrokenBarrierError, MiscountError, TimeoutError } from "../errors.ts";
 import { namedEntries } from "../internal/names.ts";
+import { abortCases } from "../testing/abort-suite.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { Barrier } from "./barrier.ts";
+
+const waitCases = ["Barrier.wait", "BarrierParty.wait"].flatMap((name) =>
+  abortCases({
+    name,
+    open(clock) {
+      const barriers: Barrier[] = []; // one for each call: an abort breaks it
+      let spare = 0; // the other party of the next has come already
+      return {
+        async call(options) {
+          const barrier = new Barrier(name === "Barrier.wait" ? 2 : 1, { clock });
+          const party = name === "Barrier.wait" ? barrier : barrier.register();
+          if (spare > 0) barrier.arrive();
+          barriers.push(barrier);
+          await party.wait(options);
+          if (barrier.generation === 1 && spare > 0) spare -= 1;
+        },
+        satisfy() {
+          const barrier = barriers.find(({ waiting }) => waiting > 0);
+          if (barrier === undefined) spare += 1;
+          else barrier.arrive();
+        },
+        state: () => ({ spare, waiting: barriers.reduce((sum, { waiting }) => sum + waiting, 0) }),
+        giveBack: () => void (spare += 1),
+      };
+    },
+  }),
+);
+const runCases = abortCases({
+  name: "Barrier.run",
+  lacks: { waiting: "it calls fn at once, as a party more", timeoutMs: "it never waits" },
+  open() {
+    const barrier = new Barrier(0);
+    const running: (() => void)[] = [];
+    const work = (): Promise<void> => new Promise((resolve) => void running.push(resolve));
+    return {
+      call: (options) => barrier.run(work, options),
+      satisfy: () => running.shift()?.(),
+      state: () => ({ parties: barrier.parties }),
+    };
+  },
+});
+for (const { title, run } of [...waitCases, ...runCases]) it(title, run);
 
 it("lets nobody on before the last party has come, then all in the order they came, each with its index", async () => {
   const barrier = new Barrier(3);

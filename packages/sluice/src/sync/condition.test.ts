@@ -49,7 +49,7 @@ const subjects = [
   }),
   subject("Condition.waitFor", (condition, guard, isThere, options) => condition.waitFor(guard, isThere, options)),
 ];
-for (const { title, run } of subjects.flatMap(abortCases)) it(title, run);
+for (const { title, run } of subjects.flatMap((each) => abortCases(each))) it(title, run);
 
 it("lets go of the mutex while it waits, and has it again when it has been woken", async () => {
   const { mutex, condition } = make();

@@ -35,7 +35,7 @@ const subjects = [
   subject("RwLock.readers.run", (lock, options) => lock.readers.run(nothing, options)),
   subject("RwLock.writers.run", (lock, options) => lock.writers.run(nothing, options)),
 ];
-for (const { title, run } of subjects.flatMap(abortCases)) it(title, run);
+for (const { title, run } of subjects.flatMap((each) => abortCases(each))) it(title, run);
 
 it("lets many read at a time, and one write", async () => {
   const lock = new RwLock();
