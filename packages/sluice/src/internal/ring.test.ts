@@ -29,7 +29,7 @@ function play(plan: readonly number[]): void {
     }
     const left = Array.from({ length: Math.max(0, -step) }, () => ring.shift());
     expect(left).toEqual(left.map(() => model.shift()));
-    expect([ring.size, ring.peek()]).toEqual([model.length, model[0]]);
+    expect([ring.size, ring.peek(), ring.second]).toEqual([model.length, model[0], model[1]]);
   }
 }
 

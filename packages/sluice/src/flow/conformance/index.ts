@@ -11,7 +11,7 @@ import { passing } from "./passing.ts";
 import { reserving } from "./reserving.ts";
 import { walking } from "./walking.ts";
 
-export type { ManualClock, QueueCase, QueueLacks, QueueSubject } from "./case.ts";
+export type { QueueCase, QueueSubject } from "./case.ts";
 
 export function queueCases(subject: QueueSubject): QueueCase[] {
   return [passing, filling, reserving, ending, consuming, walking].flatMap((facts) => toCases(facts, subject));
