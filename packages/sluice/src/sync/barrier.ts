@@ -63,7 +63,7 @@ interface Acting {
 
 export class Barrier {
   // I1  #arrived < parties, or parties = 0, or an action runs, or one of the round is about to hear of its abort
-  // I2  #generation grows with each round that fills up or is reset; a wait is granted in its own generation only
+  // I2  #generation grows with each round that fills up or breaks; a wait is granted in its own generation only
   // I3  of the waits of one generation all are granted or none is, but for those whose own signal or timer ended them
   // I4  while #broken is set, nobody waits but those who are about to hear of their abort
   // I5  one action at a time
