@@ -9,6 +9,7 @@ import { ClearedError, ClosedError, QueueFullError } from "../errors.ts";
 import { checkInteger, checkMs, checkOneOf, checkPriority, checkWait, checkWeight } from "../internal/check.ts";
 import { isContextFree } from "../internal/context.ts";
 import { register } from "../internal/names.ts";
+import { notice, probe } from "../internal/probe.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import type { Policy, Task, WaitOptions } from "../policy.ts";
 import type { LimiterOptions, LimiterRunOptions, LimiterStats, LimiterWhenFull, StartRate } from "./limiter/options.ts";
@@ -61,7 +62,7 @@ export class Limiter implements Policy {
     this.#rate = rate;
     this.#clock = clock;
     const agingMs = checkMs("agingMs", options.agingMs ?? 1_000);
-    this.#line = new WaitList({ agingMs, onLeave: (work) => this.#left(work) });
+    this.#line = new WaitList({ owner: this, agingMs, onLeave: (work) => this.#left(work) });
     this.#rest = new Rest(clock, () => this.#goOn());
     const limitMs = checkMs("stallMs", stallMs ?? (isContextFree() ? 500 : Infinity));
     this.#selfWaits = limitMs < Infinity ? new SelfWaits(clock, limitMs) : undefined;
@@ -127,12 +128,13 @@ export class Limiter implements Policy {
   run<T>(fn: Task<T>, options: LimiterRunOptions = PLAIN): Promise<T> {
     try {
       const { signal, priority = 0, weight = 1 } = options;
-      let work: Work = fn;
+      const task = probe === undefined ? fn : probe.slot(this, fn, weight);
+      let work: Work = task;
       if (options !== PLAIN) {
         checkWait(options);
         checkPriority(priority);
         checkWeight(weight, this.#concurrency);
-        if (Request.isNeeded(options)) work = new Request(fn, options);
+        if (Request.isNeeded(options)) work = new Request(task, options);
       }
       if (this.#isClosed) throw this.#refuse(new ClosedError("limiter"));
       const started = this.#admits(weight, priority) ? this.#startNow(work, signal, weight) : this.#wait(work, options);
@@ -211,6 +213,7 @@ export class Limiter implements Policy {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    notice?.("closed", this);
     this.#counts.rejected += Math.max(0, this.waiting - this.capacity);
     if (this.waiting > this.capacity) this.#turnOut(new ClosedError("limiter"), this.capacity);
   }
@@ -221,6 +224,7 @@ export class Limiter implements Policy {
    */
   abort(reason?: unknown): void {
     this.#isClosed = true;
+    notice?.("closed", this);
     const why = this.#runner.stop(reason);
     this.#counts.rejected += this.waiting;
     this.#turnOut(why);
@@ -268,6 +272,7 @@ export class Limiter implements Policy {
     const error = new QueueFullError(this.capacity);
     if (checkOneOf("whenFull", policy, POLICIES) === "reject") throw this.#refuse(error);
     this.#counts.dropped += 1;
+    notice?.("dropped", this, error);
     const oldest = policy === "drop-oldest" ? this.#line.leastUrgent : undefined;
     if (oldest === undefined) throw error;
     oldest.reject(error);
@@ -370,6 +375,7 @@ export class Limiter implements Policy {
   }
 
   #refuse(error: Error): Error {
+    notice?.("rejected", this, error);
     this.#counts.rejected += 1;
     return error;
   }

@@ -14,8 +14,8 @@ export interface Probe {
   moved(from: object, to: object): void;
   /** Calls `fn`, which holds `hold` until what it returns has settled: who waits in there is who holds it. */
   within<T>(hold: object, fn: () => T): T;
-  /** `fn` as what takes a slot of `lender` when it is called, and has it until what it returned has settled. */
-  slot<T>(lender: object, fn: Task<T>): Task<T>;
+  /** `fn` as what takes slots of `lender` when it is called, and has them until what it returned has settled. */
+  slot<T>(lender: object, fn: Task<T>, weight: number): Task<T>;
   /** Somebody joined a line of `owner`. */
   joined(owner: object, wait: object): void;
   /** It left the line, granted or not; also one that joined unobserved. */

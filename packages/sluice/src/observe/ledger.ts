@@ -124,11 +124,11 @@ export class Ledger implements Probe {
     return inActivity(taken.by, fn);
   }
 
-  slot<T>(lender: object, fn: Task<T>): Task<T> {
+  slot<T>(lender: object, fn: Task<T>, weight: number): Task<T> {
     const origin = this.#origin();
     return (context) => {
       const by = new Activity(currentActivity());
-      const hold = this.#enter(this.#lender(lender), 1, { ...origin, by });
+      const hold = this.#enter(this.#lender(lender), weight, { ...origin, by });
       return endWith(
         () => void hold.lender.holds.delete(hold),
         () => inActivity(by, () => fn(context)),

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { Limiter } from "../../flow/limiter.ts";
 import { taskGroup } from "../../scope/task-group.ts";
 import { acquireAll } from "../../sync/acquire-all.ts";
 import { Barrier } from "../../sync/barrier.ts";
@@ -96,6 +97,38 @@ it("tells of who waits under a mutex for the same mutex", async () => {
   expect(rings(clock)).toMatchObject([
     { id: "H03", evidence: 'mutex "ring-self" is waited for by who holds it, for 5 s', facts: { waits: 1 } },
   ]);
+});
+
+it("F02.2: H04 tells of a limiter whose calls all wait for slots of their own", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const limit = new Limiter(2, { name: "ring-limiter", stallMs: Infinity, clock });
+  const nested = (): Promise<unknown> => limit.run(() => turn().then(() => limit.run(() => {}, { weight: 2 })));
+  void nested();
+  void nested();
+  await turn();
+  await clock.advance(5_000);
+  expect(rings(clock)).toMatchObject([
+    {
+      id: "H04",
+      failureModes: ["F02.2"],
+      evidence: 'limiter "ring-limiter" is waited for by who holds it, for 5 s',
+    },
+  ]);
+});
+
+it("F02.2: leaves a limiter alone in which a call has a slot left for what it waits for", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const limit = new Limiter(3, { stallMs: Infinity, clock });
+  const { promise, resolve: end } = Promise.withResolvers<void>();
+  void limit.run(() => promise);
+  const nested = [1, 2].map(() => limit.run(() => turn().then(() => limit.run(() => "through"))));
+  await turn();
+  await clock.advance(60_000);
+  expect(rings(clock)).toEqual([]);
+  end();
+  expect(await Promise.all(nested)).toEqual(["through", "through"]);
 });
 
 it("F09.3: H03 tells of a writer that waits for its own read lock", async () => {

@@ -2,6 +2,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
+import { Limiter } from "../../flow/limiter.ts";
 import { Pool } from "../../flow/pool.ts";
 import { Condition } from "../../sync/condition.ts";
 import { Mutex } from "../../sync/mutex.ts";
@@ -112,6 +113,31 @@ it("F10.1: H01 tells of a permit that was collected and not given back, and H02 
   expect(String(lost?.facts["takenAt"])).toContain("takeAndForget");
   expect(reports("H02", "collected", clock)).toMatchObject([{ facts: { waiting: 2, waitedMs: 10, lost: 1 } }]);
   expect(sem.stats()).toMatchObject({ held: 1, waiting: 2 }); // it is told, and nothing is given back behind anybody
+});
+
+it("knows the calls of a limiter for as long as they have their slots, whatever comes of them", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const limit = new Limiter(1, { name: "held-limiter", clock });
+  const { promise, reject } = Promise.withResolvers<never>();
+  let asked = 0;
+  // oxlint-disable-next-line unicorn/no-thenable -- a query that is sent each time somebody asks for its result
+  const query = { then: (...settle: readonly never[]) => void ((asked += 1), promise.then(...(settle as []))) };
+  const call = limit.run(() => query as unknown as Promise<never>);
+  await clock.advance(30_000);
+  expect(reports("H01", "held-limiter", clock)).toMatchObject([{ facts: { heldMs: 30_000, collected: false } }]);
+  reject(new Error("gone wrong"));
+  await expect(call).rejects.toThrow("gone wrong");
+  expect(asked).toBe(1);
+  await expect(limit.run(() => Promise.reject(new Error("at once")))).rejects.toThrow("at once");
+  await expect(
+    limit.run(() => {
+      throw new Error("thrown");
+    }),
+  ).rejects.toThrow("thrown");
+  expect(await limit.run(() => "plain")).toBe("plain");
+  await clock.advance(60_000);
+  expect(reports("H01", "held-limiter", clock)).toEqual([]);
 });
 
 it("knows a guard that was let go of for a condition for held as long as it is, and no longer", async () => {
