@@ -235,7 +235,11 @@ function sleepOn(clock: VirtualClock, ms: number, signal?: RunContext["signal"])
 }
 
 /** Tells how many ran at a time. */
-function gauge(concurrency: number): { readonly limit: Limiter; call(): void; most(): number } {
+function gauge(concurrency: number): {
+  readonly limit: Limiter;
+  readonly call: () => void;
+  readonly most: () => number;
+} {
   const limit = new Limiter(concurrency);
   let [running, most] = [0, 0];
   return {

@@ -120,11 +120,11 @@ interface Full {
   readonly limit: Limiter;
   /** Of the call that waits. */
   readonly waiter: Promise<string>;
-  call(name: string): Promise<string>;
+  readonly call: (name: string) => Promise<string>;
   /** Who has been started. */
-  outcomes(): string[];
+  readonly outcomes: () => string[];
   /** Ends all, one by one. */
-  finish(): Promise<string[]>;
+  readonly finish: () => Promise<string[]>;
 }
 
 /** One runs, one waits, and that is all there may be. */

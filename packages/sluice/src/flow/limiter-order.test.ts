@@ -6,7 +6,7 @@ import { Limiter } from "./limiter.ts";
 
 it("starts who has the higher priority first, and among equals who came first", async () => {
   const { call, finishAll, started } = stage(1);
-  call("first");
+  void call("first");
   for (const [name, priority] of [
     ["a", 0],
     ["b", 2],
@@ -14,36 +14,36 @@ it("starts who has the higher priority first, and among equals who came first", 
     ["d", 2],
     ["e", -1],
   ] as const)
-    call(name, { priority });
+    void call(name, { priority });
   await finishAll();
   expect(started).toEqual(["first", "b", "d", "a", "c", "e"]);
 });
 
 it("lets a wait gain a step of priority each agingMs, so that no stream of higher ones starves it", async () => {
   const { clock, call, finish, started } = stage(1, { agingMs: 100 });
-  call("first");
-  call("low");
+  void call("first");
+  void call("low");
   await clock.advance(150);
-  call("high", { priority: 1 });
-  call("higher", { priority: 2 });
+  void call("high", { priority: 1 });
+  void call("higher", { priority: 2 });
   for (let times = 0; times < 4; times += 1) await finish();
   expect(started).toEqual(["first", "higher", "low", "high"]);
 });
 
 it("never ages a priority when agingMs is Infinity", async () => {
   const { clock, call, finishAll, started } = stage(1, { agingMs: Infinity });
-  call("first");
-  call("low");
+  void call("first");
+  void call("low");
   await clock.advance(1e9);
-  call("high", { priority: 1 });
+  void call("high", { priority: 1 });
   await finishAll();
   expect(started).toEqual(["first", "high", "low"]);
 });
 
 it("gives a waiting call another priority by its id, and says how many there were", async () => {
   const { limit, call, finish, finishAll, started } = stage(1);
-  call("first");
-  for (const id of ["a", "b", "c", "b"]) call(id, { id });
+  void call("first");
+  for (const id of ["a", "b", "c", "b"]) void call(id, { id });
   expect([limit.setPriority("b", 5), limit.setPriority("a", -1), limit.setPriority("z", 1)]).toEqual([2, 1, 0]);
   await finish();
   expect(limit.setPriority("b", 0)).toBe(1); // the other runs
@@ -55,10 +55,10 @@ it("gives a waiting call another priority by its id, and says how many there wer
 it("forgets the id of a call that has left the line, however it did", async () => {
   const { clock, limit, call, finishAll } = stage(1);
   const stop = new AbortController();
-  call("first");
-  call("a", { id: "x", timeoutMs: 5 });
-  call("b", { id: "x", signal: stop.signal });
-  call("c", { id: "x" });
+  void call("first");
+  void call("a", { id: "x", timeoutMs: 5 });
+  void call("b", { id: "x", signal: stop.signal });
+  void call("c", { id: "x" });
   await clock.advance(5);
   stop.abort();
   expect(limit.setPriority("x", 1)).toBe(1);
@@ -69,9 +69,9 @@ it("forgets the id of a call that has left the line, however it did", async () =
 
 it("starts at once who gets first in line by another priority and fits", async () => {
   const { limit, call, finishAll, started } = stage(2);
-  call("first");
-  call("heavy", { weight: 2 });
-  call("light", { id: 1 });
+  void call("first");
+  void call("heavy", { weight: 2 });
+  void call("light", { id: 1 });
   expect(started).toEqual(["first"]);
   limit.setPriority(1, 1);
   await turn();
@@ -81,10 +81,10 @@ it("starts at once who gets first in line by another priority and fits", async (
 
 it("takes as many slots for a call as its weight, all at once, and lets no lighter call overtake", async () => {
   const { limit, call, finish, started } = stage(3);
-  call("one");
-  call("two");
-  call("heavy", { weight: 3 });
-  call("light");
+  void call("one");
+  void call("two");
+  void call("heavy", { weight: 3 });
+  void call("light");
   expect([started, limit.running, limit.stats().taken, limit.waiting]).toEqual([["one", "two"], 2, 2, 2]);
   await finish();
   expect(started).toEqual(["one", "two"]);
@@ -98,9 +98,9 @@ it("takes as many slots for a call as its weight, all at once, and lets no light
 
 it("starts at once a call of higher priority that fits where the first in line does not", async () => {
   const { call, started, finishAll } = stage(3);
-  call("two", { weight: 2 });
-  call("heavy", { weight: 3 });
-  call("urgent", { priority: 1 });
+  void call("two", { weight: 2 });
+  void call("heavy", { weight: 3 });
+  void call("urgent", { priority: 1 });
   expect(started).toEqual(["two", "urgent"]);
   await finishAll();
   expect(started).toEqual(["two", "urgent", "heavy"]);
@@ -109,10 +109,10 @@ it("starts at once a call of higher priority that fits where the first in line d
 it("starts those behind a heavy call as soon as it has left the line", async () => {
   const { clock, call, started, finishAll } = stage(2);
   const stop = new AbortController();
-  call("one");
-  call("heavy", { weight: 2, signal: stop.signal });
-  call("hasty", { weight: 2, timeoutMs: 10 });
-  call("light");
+  void call("one");
+  void call("heavy", { weight: 2, signal: stop.signal });
+  void call("hasty", { weight: 2, timeoutMs: 10 });
+  void call("light");
   stop.abort();
   await turn();
   expect(started).toEqual(["one"]);
@@ -124,7 +124,7 @@ it("starts those behind a heavy call as soon as it has left the line", async () 
 it("grants nothing in the midst of an abort to who is about to hear of it", async () => {
   const { limit, call, started, finishAll } = stage(2);
   const stop = new AbortController();
-  call("one");
+  void call("one");
   const outcomes = Promise.allSettled([
     call("heavy", { weight: 2, signal: stop.signal }),
     call("light", { signal: stop.signal }),
@@ -139,7 +139,7 @@ it("grants nothing in the midst of an abort to who is about to hear of it", asyn
 
 it("C007: another limit starts what it allows in the same turn, or waits until less runs, and never goes negative", async () => {
   const { limit, call, finish, started } = stage(1);
-  for (let id = 0; id < 10; id += 1) call(String(id));
+  for (let id = 0; id < 10; id += 1) void call(String(id));
   limit.resize(5);
   expect(limit.running).toBe(5); // granted in this turn
   await turn();
@@ -160,9 +160,9 @@ it("rejects a call that asks for more slots than there are, and who waits for mo
   await expect(limit.run(() => 1, { weight: 3 })).rejects.toThrow(
     new RangeError("weight must be an integer from 1 to the limit of 2, got 3"),
   );
-  call("one");
+  void call("one");
   const heavy = call("heavy", { weight: 2 });
-  call("light");
+  void call("light");
   limit.resize(1);
   await expect(heavy).rejects.toThrow(new RangeError("weight is 2 and the limit now 1"));
   expect(limit.stats().rejected).toBe(1);
@@ -173,7 +173,7 @@ it("rejects a call that asks for more slots than there are, and who waits for mo
 it("C113: a call that is refused for its weight leaves slots and places as they were", async () => {
   const { limit, call, started, finishAll } = stage(2, { capacity: 1 });
   await expect(limit.run(() => {}, { weight: 3, timeoutMs: 0 })).rejects.toThrow(RangeError);
-  call("busy");
+  void call("busy");
   await expect(limit.run(() => {}, { weight: 2, timeoutMs: 0 })).rejects.toMatchObject({ code: "TIMEOUT" });
   await finishAll();
   const outcomes = Promise.allSettled(["a", "b", "c"].map((name) => call(name)));
@@ -209,10 +209,10 @@ interface Stage {
   readonly limit: Limiter;
   readonly started: string[];
   /** Runs until it is finished; its name is the result. */
-  call(name: string, options?: LimiterRunOptions): Promise<string>;
+  readonly call: (name: string, options?: LimiterRunOptions) => Promise<string>;
   /** Ends what has run longest. */
-  finish(): Promise<void>;
-  finishAll(): Promise<void>;
+  readonly finish: () => Promise<void>;
+  readonly finishAll: () => Promise<void>;
 }
 
 function stage(concurrency: number, options: LimiterOptions = {}): Stage {

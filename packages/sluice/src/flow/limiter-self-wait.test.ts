@@ -170,7 +170,7 @@ interface Stage {
   readonly limit: Limiter;
   readonly work: PromiseWithResolvers<void>;
   /** A call that makes another in the same limiter once all slots may be taken, and waits for it. */
-  nest(): Promise<string>;
+  readonly nest: () => Promise<string>;
 }
 
 function stage(concurrency: number, options: LimiterOptions = {}): Stage {

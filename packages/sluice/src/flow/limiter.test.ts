@@ -7,17 +7,20 @@ import { namedEntries } from "../internal/names.ts";
 import type { RunContext } from "../policy.ts";
 import { type AbortSubject, abortCases } from "../testing/abort-suite.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
-import { limiter } from "./limiter-function.ts";
 import { Limiter } from "./limiter.ts";
 
-const subjects = (["run", "drain"] as const).map((verb): AbortSubject => ({
+const subjects = (["run", "drain", "empty", "below"] as const).map((verb): AbortSubject => ({
   name: `Limiter.${verb}`,
   open(clock) {
     const limit = new Limiter(1, { clock });
     const work = Promise.withResolvers<void>();
     void limit.run(() => work.promise);
+    if (verb === "empty" || verb === "below") void limit.run(() => work.promise);
     return {
-      call: (options) => (verb === "run" ? limit.run(() => {}, options) : limit.drain(options)),
+      call(options) {
+        if (verb === "below") return limit.below(1, options);
+        return verb === "run" ? limit.run(() => {}, options) : limit[verb](options);
+      },
       satisfy: () => work.resolve(),
       state: () => ({ running: limit.running, waiting: limit.waiting }),
     };
@@ -193,13 +196,6 @@ it("tells depth, age and counts by name", async () => {
   });
   const entry = namedEntries().find(({ name }) => name === "smtp");
   expect([entry?.kind, entry?.target.deref()]).toEqual(["limiter", limit]);
-});
-
-it("is also to be had as one function", async () => {
-  const limit = limiter(1, { capacity: 0 });
-  const running = limit(() => turn("done"));
-  await expect(limit(() => 1)).rejects.toThrow(QueueFullError);
-  expect([limit.limiter.running, await running]).toEqual([1, "done"]);
 });
 
 it("C032: aborting a running and a waiting call together jams nothing, nor does a call with an aborted signal", async () => {

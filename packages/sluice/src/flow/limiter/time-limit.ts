@@ -2,7 +2,7 @@
 import type { Clock } from "../../clock/clock.ts";
 import { TimeoutError } from "../../errors.ts";
 
-/** As `call()`, or a `TimeoutError` after `ms`, once `onOverdue` has been told of it. Throws what the clock throws. */
+/** As `call()`, or a `TimeoutError` after `ms`, once `onOverdue` has been told of it. Throws what the clock or `call` throws. */
 export function limitTime(
   ms: number,
   clock: Clock,
@@ -17,13 +17,18 @@ export function limitTime(
     reject(error);
     onOverdue(error);
   };
-  const timer = clock.setTimer(ms, { onTimer: () => queueMicrotask(expire) }); // an end of the same turn wins
+  const timer = clock.setTimer(ms, { onTimer: () => queueMicrotask(expire) }); // an abort of the same turn wins
   const end = (): void => {
     isOver = true;
     timer.cancel();
   };
-  const settled = call();
-  settled.then(end, end);
-  settled.then(resolve, reject);
-  return promise;
+  try {
+    const settled = call();
+    settled.then(end, end);
+    settled.then(resolve, reject);
+    return promise;
+  } catch (error) {
+    end();
+    throw error;
+  }
 }
