@@ -157,6 +157,18 @@ const subjects: Readonly<Record<string, readonly AbortSubject[]>> = {
         };
       },
     },
+    {
+      name: "Semaphore.drain",
+      open(clock) {
+        const sem = new Semaphore(1, { clock });
+        const held = sem.tryAcquire();
+        return {
+          call: (options) => sem.drain(options),
+          satisfy: () => held?.release(),
+          state: () => ({ available: sem.available, waiting: sem.waiting }),
+        };
+      },
+    },
   ],
 };
 
