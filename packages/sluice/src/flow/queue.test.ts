@@ -131,7 +131,7 @@ it.each([new TimeoutError(5), undefined])(
       if (end === "abort") call.abort(reason);
       else queue.fail(reason);
       expect(await batch).toEqual([1]);
-      expect(queue.stats().timedOut).toBe(0);
+      expect(queue.stats()).toMatchObject({ timedOut: 0, aborted: 0 });
     }
   },
 );
