@@ -43,9 +43,10 @@ export class Alarm {
   }
 
   set(delayMs: number, task: TimerTask): Timer {
-    const dueAt = Math.max(now.call(performance) + delayMs, this.#notBefore);
+    const at = now.call(performance) + (delayMs > 0 ? delayMs : 0);
+    const dueAt = Math.ceil(Math.max(at, this.#notBefore)); // whole, or all that are set in one millisecond would arm it
     const handle = this.#queue.insert(dueAt, task);
-    if (dueAt < this.#wakeAt || this.#queue.size === 1) this.#arm();
+    if (dueAt < this.#wakeAt || this.#native === undefined) this.#arm();
     return new QueuedTimer(this, handle);
   }
 
@@ -56,7 +57,7 @@ export class Alarm {
   #arm(): void {
     clearTimeout(this.#native);
     this.#wakeAt = this.#queue.nextDueAt();
-    const delayMs = Math.min(Math.ceil(this.#wakeAt - now.call(performance)), MAX_LEG_MS);
+    const delayMs = Math.min(Math.max(0, Math.ceil(this.#wakeAt - now.call(performance))), MAX_LEG_MS); // Node warns below 0
     outside(() => {
       this.#native = setTimeout(this.#wake, delayMs);
     });

@@ -179,6 +179,18 @@ it("knows which wait is about to hear of its abort, and lists those who are not"
   expect(seen).toEqual([["b"], ["b"]]);
 });
 
+it("lets the abort win when it falls in one turn with the timeout, whichever timer was set first", async () => {
+  const clock = new VirtualClock();
+  const list = new WaitList<void>();
+  const [early, late] = [new AbortController(), new AbortController()];
+  clock.setTimer(10, { onTimer: () => early.abort("early") });
+  const waits = [early, late].map(({ signal }) => list.wait({ signal, timeoutMs: 10 }, clock, undefined));
+  clock.setTimer(10, { onTimer: () => late.abort("late") });
+  const outcomes = Promise.allSettled(waits);
+  await clock.advance(10);
+  expect(await outcomes).toMatchObject([{ reason: "early" }, { reason: "late" }]);
+});
+
 it("keeps a wait out of the line when its clock or signal throws, with no timer left", () => {
   const clock = new VirtualClock();
   const list = new WaitList<void>();
