@@ -56,6 +56,19 @@ it("has one native timer for ten thousand of its own, armed for the earliest and
   expect(natives).toEqual([]);
 });
 
+it("arms its native timer once for all that are set within a millisecond, and takes no delay for 0", () => {
+  const { entries, of } = log();
+  const first = clock.setTimer(10.2, of("first"));
+  const [native] = natives;
+  for (const delayMs of [10.6, 10.9]) clock.setTimer(delayMs, of("other"));
+  expect(natives).toEqual([native]);
+  expect(natives[0]).toBe(native);
+  first.cancel();
+  for (const none of [Number.NaN, -5]) clock.setTimer(none, of("at once"));
+  wake();
+  expect(entries).toEqual(["at once", "at once"]);
+});
+
 it("fires all that fell due while the machine slept, in the order of their time, then of their setting", () => {
   const { entries, of } = log();
   for (const delayMs of [50, 10, 7_200_000, 30, 10]) clock.setTimer(delayMs, of([delayMs, entries.length]));

@@ -133,6 +133,12 @@ it("never comes to Infinity", () => {
   ]);
 });
 
+it("refuses what is no instant, and keeps nothing of it", () => {
+  const queue = new TimerQueue();
+  expect(() => queue.insert(Number.NaN, named(1))).toThrow("dueAt must be a number, got NaN");
+  expect([queue.size, queue.nextDueAt()]).toEqual([0, Infinity]);
+});
+
 it.each([-1, 0, 5, 320, 321, 2 ** 25, 2 ** 40 + 5, 1.5, Number.NaN, Infinity])(
   "cancels nothing by %d, which it never gave out",
   (handle) => {

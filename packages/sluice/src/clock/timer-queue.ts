@@ -63,6 +63,7 @@ export class TimerQueue {
 
   /** `dueAt` is rounded up to a whole millisecond; what is past counts as due now. Returns a handle for `cancel`. */
   insert(dueAt: number, task: TimerTask): number {
+    if (!(dueAt <= Infinity)) throw new RangeError(`dueAt must be a number, got ${dueAt}`);
     const slot = this.#free === 0 ? this.#newSlot() : this.#free;
     const page = this.#page(slot);
     const index = slot & IN_PAGE;
