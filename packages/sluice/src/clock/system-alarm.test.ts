@@ -77,6 +77,14 @@ it("fires all that fell due while the machine slept, in the order of their time,
   expect(natives.map(({ delayMs }) => delayMs)).toEqual([7_200_000 - 3_600_010]);
 });
 
+it("A01: sleeps until something is due, and doesn't look in between, however far that is", () => {
+  const { entries, of } = log();
+  clock.setTimer(2_000_000_000, of("23 days"));
+  expect(natives.map(({ delayMs }) => delayMs)).toEqual([2_000_000_000]);
+  wake();
+  expect([entries, natives]).toEqual([["23 days"], []]);
+});
+
 it("waits for the rest when the runtime wakes it early, however often", () => {
   const { entries, of } = log();
   clock.setTimer(9.5, of("fired"));
