@@ -71,6 +71,36 @@ it("has nobody to drop where nobody may wait, and drops who comes", async () => 
   await busy;
 });
 
+it("drops who comes for nobody of a higher priority", async () => {
+  const { call, finish, limit, waiter } = full({ whenFull: "drop-oldest" });
+  await expect(limit.run(() => expect.unreachable(), { priority: -1 })).rejects.toBeInstanceOf(QueueFullError);
+  const late = call("late");
+  await expect(waiter).rejects.toBeInstanceOf(QueueFullError);
+  await finish();
+  expect([await late, limit.stats().dropped]).toEqual(["late", 2]);
+});
+
+it("starts at once who took the place of a heavier one and fits", async () => {
+  const limit = new Limiter(2, { capacity: 1, whenFull: "drop-oldest" });
+  const work = Promise.withResolvers<void>();
+  const busy = limit.run(() => work.promise);
+  const heavy = expect(limit.run(() => expect.unreachable(), { weight: 2 })).rejects.toBeInstanceOf(QueueFullError);
+  expect(await limit.run(() => "fits")).toBe("fits");
+  work.resolve();
+  await Promise.all([busy, heavy]);
+});
+
+it("drops nobody for who can't wait", async () => {
+  const { finish, limit, waiter } = full({ whenFull: "drop-oldest" });
+  const { signal } = new AbortController();
+  signal.addEventListener = () => {
+    throw new Error("a signal of somebody else's");
+  };
+  await expect(limit.run(() => {}, { signal })).rejects.toThrow("a signal of somebody else's");
+  await finish();
+  expect([await waiter, limit.stats().dropped]).toEqual(["waits", 0]);
+});
+
 it("C28: asks a function for each call that finds the line full, and rejects with what it throws", async () => {
   const asked: unknown[] = [];
   const limit = new Limiter(1, {

@@ -170,6 +170,18 @@ it("rejects a call that asks for more slots than there are, and who waits for mo
   expect(started).toEqual(["one", "light"]);
 });
 
+it("starts by the new limit alone who comes first when a lower one has ended a wait", async () => {
+  const { limit, call, started, finishAll } = stage(3);
+  void call("two", { weight: 2 });
+  void call("heavy", { weight: 3 });
+  void call("light");
+  limit.resize(2);
+  await turn();
+  expect([started, limit.stats().taken]).toEqual([["two"], 2]);
+  await finishAll();
+  expect(started).toEqual(["two", "light"]);
+});
+
 it("C113: a call that is refused for its weight leaves slots and places as they were", async () => {
   const { limit, call, started, finishAll } = stage(2, { capacity: 1 });
   await expect(limit.run(() => {}, { weight: 3, timeoutMs: 0 })).rejects.toThrow(RangeError);

@@ -163,6 +163,7 @@ export class Limiter implements Policy {
    */
   resize(concurrency: number): void {
     this.#concurrency = checkConcurrency(concurrency);
+    this.#bound = 0; // or who is next in line would start by the limit that was
     for (const wait of this.#line.inOrder()) {
       const weight = weightOf(wait.brought);
       if (weight > concurrency)
@@ -253,30 +254,23 @@ export class Limiter implements Policy {
 
   #wait(work: Work, options: LimiterRunOptions): Promise<unknown> {
     this.#line.refuseHaste(options);
-    if (this.waiting >= this.capacity && this.#onFull(options) === "caller-runs") {
-      return this.#startNow(work, options.signal, 0);
-    }
+    const policy = this.waiting < this.capacity ? "wait" : this.#policyFor(options);
+    if (policy === "caller-runs") return this.#startNow(work, options.signal, 0);
+    if (policy === "reject") throw this.#refuse(new QueueFullError(this.capacity));
+    if (policy === "drop-newest") throw this.#drop();
     const within = this.#selfWaits?.find();
     const joining = work instanceof Request || within === undefined ? work : new Request(work, options);
     const wait = this.#line.wait(options, this.#clock, joining, options.priority);
     if (joining instanceof Request) this.#remember(joining, wait as Place, within);
-    if (this.#rate !== undefined) this.#admit(); // it may have to be told when to start the first
+    if (policy === "drop-oldest") this.#line.leastUrgent?.reject(this.#drop());
+    if (this.#taken < this.#bound) this.#admit(); // the first, whom the rate kept, or who it is now
     // A reaction made here runs in the async context of whoever calls, and keeps less than a suspended function would.
     return wait.then(this.#runner.startGranted);
   }
 
-  /** Makes room, or throws for who is turned away. */
-  #onFull(options: LimiterRunOptions): LimiterWhenFull {
-    const policy = typeof this.#whenFull === "function" ? this.#whenFull(options) : this.#whenFull;
-    if (policy === "wait" || policy === "caller-runs") return policy;
-    const error = new QueueFullError(this.capacity);
-    if (checkOneOf("whenFull", policy, POLICIES) === "reject") throw this.#refuse(error);
-    this.#counts.dropped += 1;
-    notice?.("dropped", this, error);
-    const oldest = policy === "drop-oldest" ? this.#line.leastUrgent : undefined;
-    if (oldest === undefined) throw error;
-    oldest.reject(error);
-    return policy;
+  #policyFor(options: LimiterRunOptions): LimiterWhenFull {
+    if (typeof this.#whenFull !== "function") return this.#whenFull;
+    return checkOneOf("whenFull", this.#whenFull(options), POLICIES);
   }
 
   #take(weight: number): void {
@@ -372,6 +366,13 @@ export class Limiter implements Policy {
     this.#bound = 0; // or who is next in line would start in the midst of it
     this.#line.rejectAll(reason, spared);
     this.#goOn();
+  }
+
+  #drop(): Error {
+    const error = new QueueFullError(this.capacity);
+    notice?.("dropped", this, error);
+    this.#counts.dropped += 1;
+    return error;
   }
 
   #refuse(error: Error): Error {

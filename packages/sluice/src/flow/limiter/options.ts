@@ -22,8 +22,8 @@ export interface LimiterOptions extends NameOptions {
    * - `"reject"`: it gets `QueueFullError`.
    * - `"wait"`: it waits to be accepted, which bounds nothing, but holds back a caller who awaits each call.
    * - `"drop-newest"`: as `"reject"`, for work that may be lost: counted as dropped.
-   * - `"drop-oldest"`: of those with the lowest priority, who has waited longest gets `QueueFullError`, and the call
-   *   takes its place; with a capacity of 0 there is nobody to drop, and the call itself is.
+   * - `"drop-oldest"`: of those with the lowest priority, the call itself among them, who has waited longest gets
+   *   `QueueFullError`.
    * - `"caller-runs"`: `fn` is called at once and in no slot, so that whoever awaits it is held back by doing the work.
    * @default "reject"
    */
