@@ -14,6 +14,22 @@ it.each([0, 1])("aborts with the reason of signal %d, once", (which) => {
   expect([either.signal.reason, aborts]).toEqual([reason, 1]);
 });
 
+it.each([0, 1])("has aborted if signal %d has, and watches neither", (which) => {
+  const calls = [new AbortController(), new AbortController()] as const;
+  calls[which]?.abort("before");
+  const either = new EitherSignal(calls[0].signal, calls[1].signal);
+  expect([either.signal.aborted, either.signal.reason]).toEqual([true, "before"]);
+  for (const { signal } of calls) expect(getEventListeners(signal, "abort")).toHaveLength(0);
+});
+
+it("can be aborted by itself, and leaves nothing on the others", () => {
+  const { signal } = new AbortController();
+  const either = new EitherSignal(signal);
+  either.abort("timed out");
+  expect([either.signal.reason, signal.aborted]).toEqual(["timed out", false]);
+  expect(getEventListeners(signal, "abort")).toHaveLength(0);
+});
+
 it("stays as it is once released, and leaves nothing on either signal", () => {
   const [first, second] = [new AbortController(), new AbortController()];
   const many = Array.from({ length: 100 }, () => new EitherSignal(first.signal, second.signal));
