@@ -30,7 +30,7 @@ export function onEvent(listener: (event: ObservedEvent) => void): () => void {
   };
 }
 
-export function tell(name: EventName, about: object, detail?: unknown): void {
+function tell(name: EventName, about: object, detail?: unknown): void {
   tellOf(name, subjectOf(about), detail);
 }
 
