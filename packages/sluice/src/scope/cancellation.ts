@@ -29,10 +29,6 @@ export class Cancellation {
     if (this.isCancelled) throw this.reason;
   }
 
-  isReason(error: unknown): boolean {
-    return this.isCancelled && Object.is(error, this.reason);
-  }
-
   /** Whether it is how a child says that it was ended by this. */
   isEcho(error: unknown): boolean {
     return this.isCancelled && isEcho(error, this.signal);
@@ -42,7 +38,7 @@ export class Cancellation {
 /** Whether it is how a call says that it was ended by this signal. Node has errors of its own for that. */
 export function isEcho(error: unknown, signal: AbortSignal | undefined): boolean {
   if (signal?.aborted !== true) return false;
-  return Object.is(error, signal.reason) || (error instanceof Error && error.name === "AbortError");
+  return Object.is(error, signal.reason) || (error as { name?: unknown } | null | undefined)?.name === "AbortError";
 }
 
 /** Keeps the rest of it from the children. */

@@ -121,6 +121,10 @@ const claimed = new WeakSet<object>();
 
 /** For a group: it must be nobody else's. */
 export function claim<T, R>(joiner: Joiner<T, R>): Joiner<T, R> {
+  if (typeof joiner?.onOutcome !== "function" || typeof joiner.result !== "function") {
+    const given = joiner === null ? "null" : typeof joiner;
+    throw new TypeError(`joiner must be an object with onOutcome and result, got ${given}`);
+  }
   if (claimed.has(joiner)) throw new TypeError("joiner must be a new one for each group, got one of another group");
   claimed.add(joiner);
   return joiner;

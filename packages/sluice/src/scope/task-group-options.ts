@@ -16,7 +16,10 @@ export interface TaskGroupOptions<T = unknown, R = void> extends NameOptions {
   readonly timeoutMs?: number | undefined;
   /** Whose abort cancels the group, with the same reason: that of the parent group's child, or a `Deadline`'s. */
   readonly signal?: AbortSignal | undefined;
-  /** Hears of failures that come when the group has been cancelled or has what it wants; `stats()` counts them. */
+  /**
+   * Hears of failures that come when the group has been cancelled or has what it wants, and of those that `join` could
+   * not tell because of an abort; `stats()` counts them.
+   */
   readonly onLateError?: ((error: unknown) => void) | undefined;
   /** Runs `timeoutMs` and tells ages. @default systemClock */
   readonly clock?: Clock | undefined;
@@ -45,7 +48,7 @@ export type TaskGroupStats = Readonly<{
   fulfilled: number;
   failed: number;
   cancelled: number;
-  /** Of the failures, those that came too late to be told by `join`. */
+  /** Failures that are for `onLateError` to hear. */
   lateErrors: number;
   /** Detached work that goes on. */
   detached: number;

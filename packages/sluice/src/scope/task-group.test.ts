@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { getEventListeners } from "node:events";
 import { setImmediate as turn } from "node:timers/promises";
+import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
 import { sleep } from "../clock/sleep.ts";
 import { ClosedError, TimeoutError } from "../errors.ts";
@@ -210,6 +211,24 @@ it("takes a child that its own signal ended for cancelled, and goes on with the 
   ]);
 });
 
+it("leaves nobody to look at a child that its own signal kept from starting, as at one that it ended", async () => {
+  const unhandled = await unhandledIn(async () => {
+    const group = new TaskGroup({ concurrency: 1 });
+    const call = new AbortController();
+    const first = Promise.withResolvers<void>();
+    void group.run(() => first.promise);
+    void group.run(() => 1, { signal: call.signal });
+    void group.run(() => 1, { signal: call.signal });
+    first.resolve();
+    while (group.stats().waiting === 2) await Promise.resolve(); // one is granted, and has not begun
+    call.abort(failure);
+    void group.run(() => 1, { signal: call.signal });
+    await group.join();
+    expect(group.stats()).toMatchObject({ fulfilled: 1, failed: 0, aborted: 1 });
+  });
+  expect(unhandled).toEqual([]);
+});
+
 it("takes an AbortError after an abort for cancellation, and one out of nowhere for a failure", async () => {
   const error = Object.assign(new Error("aborted"), { name: "AbortError" });
   const cancelled = new TaskGroup({ onLateError: () => expect.unreachable() });
@@ -217,6 +236,11 @@ it("takes an AbortError after an abort for cancellation, and one out of nowhere 
   void cancelled.run(() => Promise.reject(failure));
   await expect(cancelled.join()).rejects.toBe(failure);
   expect(cancelled.stats()).toMatchObject({ cancelled: 1, failed: 1 });
+  const foreign = new TaskGroup({ onLateError: () => expect.unreachable() });
+  const elsewhere: unknown = runInNewContext("Object.assign(new Error(), { name: 'AbortError' })");
+  void foreign.run(({ signal }) => ended(signal).catch(() => Promise.reject(elsewhere)));
+  foreign.abort(failure);
+  await expect(foreign.join()).rejects.toBe(failure);
   const failed = new TaskGroup();
   void failed.run(() => Promise.reject(error));
   await expect(failed.join()).rejects.toBe(error);
@@ -235,6 +259,33 @@ it("goes on when onLateError throws, whose error is an unhandled rejection", asy
     await expect(group.join()).rejects.toBe(failure);
   });
   expect(unhandled).toEqual([broken]);
+});
+
+it("tells the sink of failures that an abort or a broken joiner kept join from telling, but for those that were looked at", async () => {
+  const [heard, broken]: [unknown[], Error] = [[], new Error("broken joiner")];
+  const onLateError = (error: unknown): unknown => heard.push(error);
+  const [one, other] = [true, false].map((isJoined) => {
+    const group = new TaskGroup<unknown, unknown[]>({ joiner: collectAll(), onLateError });
+    void group.run(({ signal }) => ended(signal));
+    if (isJoined) group.join().catch(() => {});
+    void group.run(() => Promise.reject(failure));
+    group.run(() => Promise.reject(new Error("looked at"))).catch(() => {});
+    return group;
+  });
+  await turn();
+  expect(heard).toEqual([]);
+  for (const group of [one, other]) {
+    group?.abort(new Error("abort"));
+    await expect(group?.join()).rejects.toThrow("abort");
+    expect(group?.stats()).toMatchObject({ failed: 2, lateErrors: 1 });
+  }
+  const onOutcome = (): never => {
+    throw broken;
+  };
+  const third = new TaskGroup({ joiner: { onOutcome, result() {} }, onLateError });
+  void third.run(() => Promise.reject(failure));
+  await expect(third.join()).rejects.toBe(broken);
+  expect(heard).toEqual([failure, failure, failure]);
 });
 
 it("takes a synchronous throw for the failure of its child", async () => {
@@ -377,6 +428,10 @@ it("refuses bad options and a joiner of another group", () => {
   expect(() => new TaskGroup({ concurrency: 0 })).toThrow("concurrency must be an integer >= 1 or Infinity, got 0");
   expect(() => new TaskGroup({ timeoutMs: -1 })).toThrow("timeoutMs must be >= 0, got -1");
   expect(() => new TaskGroup({ signal: {} as never })).toThrow("signal must be an AbortSignal, got object");
+  expect(() => new TaskGroup({ onLateError: 5 as never })).toThrow("onLateError must be a function, got number");
+  const twoMethods = "joiner must be an object with onOutcome and result, got";
+  expect(() => new TaskGroup({ joiner: failFast as never })).toThrow(`${twoMethods} function`);
+  expect(() => new TaskGroup({ joiner: null as never })).toThrow(`${twoMethods} null`);
   const joiner = failFast();
   expect(new TaskGroup({ joiner }).stats().state).toBe("open");
   expect(() => new TaskGroup({ joiner })).toThrow("joiner must be a new one for each group");

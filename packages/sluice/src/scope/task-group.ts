@@ -28,9 +28,9 @@ export interface TaskGroup<T = unknown, R = void> extends AsyncDisposable {
   stats(): TaskGroupStats;
   /**
    * Starts a child: calls `fn` in the same turn if it may start, else in the order of the calls. The promise is for
-   * whoever wants this child's value; nobody has to look at it, since `join` tells of its failure. That `fn`'s own
-   * `signal` ended it is no failure of the group. Rejects without calling `fn`: once the group is cancelled with the
-   * reason, once it has ended with `ClosedError`.
+   * whoever wants this child's value; nobody has to look at it, since `join` tells of its failure. That its own `signal`
+   * ended it, or kept it from starting, is no failure. Rejects without calling `fn`: once the group is cancelled with
+   * the reason, once it has ended with `ClosedError`.
    */
   run<U extends T>(fn: (context: TaskGroupContext) => U | PromiseLike<U>, options?: WaitOptions): Promise<U>;
   /**
@@ -70,7 +70,7 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
   #timer: Timer | undefined;
   #running = 0;
   #started = 0;
-  /** Failures that are for `join` to tell. */
+  /** Failures that came in time, should `join` not be the one to tell of them. */
   #failures: { readonly child: Child<unknown>; readonly reason: unknown }[] = [];
   /** What `join` tells, if it isn't for the joiner to say. */
   #cause: { readonly reason: unknown } | undefined;
@@ -82,14 +82,20 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
     this.concurrency = checkInteger("concurrency", options.concurrency ?? Infinity, { min: 1, infinity: true });
     this.#timeoutMs = checkMs("timeoutMs", options.timeoutMs ?? Infinity);
     checkSignal(options.signal);
+    if (options.onLateError !== undefined) checkFunction("onLateError", options.onLateError);
     this.#joiner =
       options.joiner === undefined ? (failFast() as Joiner<unknown, unknown> as Joiner<T, R>) : claim(options.joiner);
     this.#line = this.concurrency === Infinity ? undefined : new WaitList<void>();
     this.#clock = options.clock ?? systemClock;
     this.#onLateError = options.onLateError;
     this.name = options.name;
-    register("task-group", options, this);
-    this.#arm(options.signal);
+    try {
+      this.#arm(options.signal); // clock and signal are foreign code
+      register("task-group", options, this);
+    } catch (error) {
+      this.#disarm();
+      throw error;
+    }
   }
 
   get signal(): AbortSignal {
@@ -125,17 +131,18 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
         // A reaction made here runs in the async context of whoever calls.
         this.#line?.wait(options, this.#clock).then(
           () => this.#start(child, fn, options.signal),
-          (reason) => child.reject(reason, this.#cancellation.isReason(reason)),
+          (reason) => child.reject(reason, this.#isEcho(reason, options.signal)),
         );
       }
     } catch (error) {
-      child.reject(error, false);
+      child.reject(error, isEcho(error, options?.signal));
     }
     return child;
   }
 
-  async detach(fn: Task<unknown>, { onError, signal }: DetachOptions): Promise<void> {
-    if (typeof onError !== "function") throw new TypeError(`onError must be a function, got ${typeof onError}`);
+  async detach(fn: Task<unknown>, options: DetachOptions): Promise<void> {
+    const onError = checkFunction("onError", options?.onError);
+    const { signal } = options;
     checkSignal(signal);
     this.#counts.detached += 1;
     try {
@@ -176,9 +183,7 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
     if (this.#joined === undefined && this.#running > 0) this.abort(new ClosedError("task group"));
     await this.#whenEnded();
     if (this.#joined !== undefined) return;
-    const untold = this.#failures.filter(({ child }) => !child.isLookedAt);
-    this.#failures = [];
-    for (const { reason } of untold) {
+    for (const reason of this.#takeUntold()) {
       if (this.#onLateError === undefined) void Promise.reject(reason);
       else this.#tellLate(reason);
     }
@@ -187,13 +192,8 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
   #arm(parent: AbortSignal | undefined): void {
     if (parent?.aborted === true) return this.abort(parent.reason);
     if (this.#timeoutMs === 0) return this.expire();
-    try {
-      if (parent !== undefined) this.#parent.watch(parent);
-      if (this.#timeoutMs < Infinity) this.#timer = this.#clock.setTimer(this.#timeoutMs, this);
-    } catch (error) {
-      this.#disarm(); // clock and signal are foreign code
-      throw error;
-    }
+    if (parent !== undefined) this.#parent.watch(parent);
+    if (this.#timeoutMs < Infinity) this.#timer = this.#clock.setTimer(this.#timeoutMs, this);
   }
 
   #disarm(): void {
@@ -224,13 +224,13 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
     } catch (error) {
       either?.release();
       this.#giveBack();
-      return child.reject(error, this.#cancellation.isReason(error));
+      return child.reject(error, this.#isEcho(error, own));
     }
     child.index = this.#started;
     this.#started += 1;
     this.#inside.add(child);
     const fail = (reason: unknown): void => {
-      const isCancelled = this.#cancellation.isEcho(reason) || isEcho(reason, own);
+      const isCancelled = this.#isEcho(reason, own);
       either?.release();
       this.#end(child, { status: isCancelled ? "cancelled" : "rejected", reason });
       child.reject(reason, true);
@@ -248,6 +248,10 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
     }
   }
 
+  #isEcho(reason: unknown, own: AbortSignal | undefined): boolean {
+    return this.#cancellation.isEcho(reason) || isEcho(reason, own);
+  }
+
   #end(child: Child<unknown>, outcome: TaskOutcome<T>): void {
     this.#inside.delete(child);
     this.#counts[outcome.status === "rejected" ? "failed" : outcome.status] += 1;
@@ -258,7 +262,7 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
 
   #judge(child: Child<unknown>, outcome: TaskOutcome<T>): void {
     const isFailure = outcome.status === "rejected";
-    if (isFailure && this.#joined === undefined) this.#failures.push({ child, reason: outcome.reason });
+    if (isFailure) this.#failures.push({ child, reason: outcome.reason });
     try {
       if (!this.#joiner.onOutcome(outcome, child.index)) return;
     } catch (reason) {
@@ -297,8 +301,16 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
   }
 
   #result(): R {
-    if (this.#cause !== undefined) throw this.#cause.reason;
-    return this.#joiner.result();
+    if (this.#cause === undefined) return this.#joiner.result();
+    const { reason } = this.#cause;
+    for (const untold of this.#takeUntold()) if (!Object.is(untold, reason)) this.#tellLate(untold);
+    throw reason;
+  }
+
+  #takeUntold(): unknown[] {
+    const untold = this.#failures.filter(({ child }) => !child.isLookedAt);
+    this.#failures = [];
+    return untold.map(({ reason }) => reason);
   }
 
   #tellLate(reason: unknown): void {
@@ -314,8 +326,8 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
 
 /**
  * `await using group = new TaskGroup()`: leaving the block waits for the children. Whoever leaves without `join` wants
- * no result, so what still runs is cancelled first; a failure that nobody was told of goes to `onLateError`, without
- * one it surfaces as an unhandled rejection.
+ * no result, so what still runs is cancelled first; a failure from before that, of which nobody was told, goes to
+ * `onLateError`, without one it surfaces as an unhandled rejection.
  */
 export const TaskGroup: new <T = unknown, R = void>(options?: TaskGroupOptions<T, R>) => TaskGroup<T, R> = Group;
 
@@ -335,6 +347,11 @@ export async function taskGroup<V, T = unknown, R = void>(
     return await group.leaveBy(error);
   }
   await group.join();
+  return value;
+}
+
+function checkFunction<F>(name: string, value: F): F {
+  if (typeof value !== "function") throw new TypeError(`${name} must be a function, got ${typeof value}`);
   return value;
 }
 
