@@ -11,7 +11,8 @@ interface Native {
   readonly goOff: () => void;
   readonly delayMs: number;
   keepsAlive: boolean;
-  unref(): void;
+  ref?(): void;
+  unref?(): void;
 }
 
 /** The runtime as this file plays it: one native timer after the other, moved by hand. */
@@ -23,7 +24,9 @@ beforeEach(async () => {
   [now, natives] = [1_000, []];
   vi.stubGlobal("performance", { now: () => now });
   vi.stubGlobal("setTimeout", (goOff: () => void, delayMs: number) => {
-    const native: Native = { goOff, delayMs, keepsAlive: true, unref: () => void (native.keepsAlive = false) };
+    const native: Native = { goOff, delayMs, keepsAlive: true };
+    native.ref = () => void (native.keepsAlive = true);
+    native.unref = () => void (native.keepsAlive = false);
     natives.push(native);
     return native;
   });
@@ -44,15 +47,48 @@ function wake(lateMs = 0): void {
   native?.goOff();
 }
 
+/** The delays of the native timers that keep the process alive. */
+function keptAlive(): number[] {
+  return natives.filter(({ keepsAlive }) => keepsAlive).map(({ delayMs }) => delayMs);
+}
+
 function log(): { readonly entries: unknown[]; readonly of: (entry: unknown) => TimerTask } {
   const entries: unknown[] = [];
   return { entries, of: (entry) => ({ onTimer: () => entries.push(entry) }) };
 }
 
-it("has one native timer for ten thousand of its own, armed for the earliest and gone with the last", () => {
+it("has one native timer for ten thousand of its own, armed for the earliest, which keeps nothing alive after the last", () => {
   const timers = Array.from({ length: 10_000 }, (_, id) => clock.setTimer(60_000 - id, log().of(id)));
   expect(natives.map(({ delayMs }) => delayMs)).toEqual([60_000 - 9_999]);
   for (const timer of timers) timer.cancel();
+  expect(natives.map(({ keepsAlive }) => keepsAlive)).toEqual([false]);
+  wake();
+  expect(natives).toEqual([]);
+});
+
+it("arms nothing anew for timers that come and go, one after the other, each of them awaited", () => {
+  const { entries, of } = log();
+  clock.setTimer(1_000, of("first")).cancel();
+  const [native] = natives;
+  for (let turn = 0; turn < 100; turn += 1) {
+    now += 5;
+    const timer = clock.setTimer(1_000, of(turn));
+    expect([natives.length, natives[0] === native, native?.keepsAlive]).toEqual([1, true, true]);
+    timer.cancel();
+    expect(native?.keepsAlive).toBe(false);
+  }
+  clock.setTimer(1_000, of("last"));
+  now -= 500;
+  wake(); // for the first, in vain
+  expect([entries, natives.map(({ delayMs, keepsAlive }) => [delayMs, keepsAlive])]).toEqual([[], [[500, true]]]);
+  wake();
+  expect([entries, natives]).toEqual([["last"], []]);
+});
+
+it("clears its native timer with the last where none can be unreferenced, as in browsers", () => {
+  const timer = clock.setTimer(10, log().of("never"));
+  for (const native of natives) delete native.unref;
+  timer.cancel();
   expect(natives).toEqual([]);
 });
 
@@ -108,7 +144,7 @@ it("C088: walks 90 days in legs that setTimeout can count, and never fires after
   }
   expect(now - from).toBe(90 * DAY_MS);
   forever.cancel();
-  expect([entries, natives]).toEqual([["90 days"], []]);
+  expect([entries, keptAlive()]).toEqual([["90 days"], []]);
 });
 
 it("leaves its native timer alone when the earliest is cancelled, and looks for the next when it goes off", () => {
@@ -160,13 +196,14 @@ it("leaves what a task sets with 0 to a later turn, though its clock stands stil
 it("C083: keeps timers in the background apart, on a native timer that doesn't keep the process alive", () => {
   const { entries, of } = log();
   const background = clock.setTimer(10, of("background"), { background: true });
-  expect(natives.map(({ keepsAlive }) => keepsAlive)).toEqual([false]);
-  const awaited = clock.setTimer(10, of("awaited"));
-  expect(natives.map(({ keepsAlive }) => keepsAlive)).toEqual([false, true]);
+  expect([natives.length, keptAlive()]).toEqual([1, []]);
+  const awaited = clock.setTimer(20, of("awaited"));
+  expect([natives.length, keptAlive()]).toEqual([2, [20]]);
   awaited.cancel();
-  expect(natives.map(({ keepsAlive }) => keepsAlive)).toEqual([false]);
   background.cancel();
-  expect([entries, natives]).toEqual([[], []]);
+  expect([entries, keptAlive()]).toEqual([[], []]);
+  clock.setTimer(10, of("background"), { background: true });
+  expect([natives.length, keptAlive()]).toEqual([2, []]);
 });
 
 it("gives each timer a native one of its own once a test has put another setTimeout in place, and back", () => {

@@ -1,6 +1,7 @@
 /**
  * One native timer for any number of ours: a `TimerQueue` and the `setTimeout` that wakes it. Set to the earliest timer,
- * left alone when that one is cancelled, and gone with the last.
+ * and left alone when that one is cancelled: to set and clear it for each call that ends in time would cost more than
+ * waking once in vain. With the last timer it stops keeping the process alive.
  */
 import type { Timer, TimerTask } from "./clock.ts";
 import { TimerQueue } from "./timer-queue.ts";
@@ -28,12 +29,18 @@ const { process } = globalThis as { process?: { getBuiltinModule?(id: string): A
 const outside =
   process?.getBuiltinModule?.("node:async_hooks")?.AsyncLocalStorage.snapshot() ?? ((fn: () => void) => fn());
 
+interface Native {
+  ref?(): unknown;
+  unref?(): unknown;
+}
+
 export class Alarm {
-  // I1  #native is armed exactly while the queue holds a timer and no task runs, for #wakeAt or a leg before it
+  // I1  while the queue holds a timer and no task runs, #native is armed, for #wakeAt or a leg before it
   // I2  #wakeAt is not later than the earliest timer is due; -Infinity while tasks run, which arms nothing
+  // I3  #native keeps the process alive only while there is a timer, and never in the background
   readonly #queue = new TimerQueue();
   readonly #background: boolean;
-  #native: ReturnType<typeof setTimeout> | undefined;
+  #native: (ReturnType<typeof setTimeout> & Native) | undefined;
   #wakeAt = Infinity;
   /** What a task sets waits for a later turn, however coarse the clock is. */
   #notBefore = 0;
@@ -47,11 +54,14 @@ export class Alarm {
     const dueAt = Math.ceil(Math.max(at, this.#notBefore)); // whole, or all that are set in one millisecond would arm it
     const handle = this.#queue.insert(dueAt, task);
     if (dueAt < this.#wakeAt || this.#native === undefined) this.#arm();
+    else if (this.#queue.size === 1 && !this.#background) this.#native.ref?.();
     return new QueuedTimer(this, handle);
   }
 
   cancel(handle: number): void {
-    if (this.#queue.cancel(handle) && this.#queue.size === 0) this.#disarm();
+    if (!this.#queue.cancel(handle) || this.#queue.size > 0) return;
+    if (this.#native?.unref === undefined) this.#disarm();
+    else this.#native.unref();
   }
 
   #arm(): void {
@@ -61,7 +71,7 @@ export class Alarm {
     outside(() => {
       this.#native = setTimeout(this.#wake, delayMs);
     });
-    if (this.#background) (this.#native as { unref?(): void }).unref?.(); // browsers need none and have none
+    if (this.#background) this.#native?.unref?.(); // browsers need none and have none
   }
 
   #disarm(): void {
