@@ -138,6 +138,7 @@ class Selection extends Watcher {
     this.#resolve(selected);
   }
 
+  /** Changes nothing once it is over. */
   fail(reason: unknown): void {
     this.seize();
     this.#reject(reason);
@@ -184,7 +185,6 @@ class Timeout implements Joined, TimerTask {
   readonly #selection: Selection;
   readonly #timeoutMs: number;
   readonly #timer: Timer;
-  #hasLeft = false;
 
   constructor(selection: Selection, clock: Clock, timeoutMs: number) {
     this.#selection = selection;
@@ -193,15 +193,11 @@ class Timeout implements Joined, TimerTask {
   }
 
   onTimer(): void {
-    queueMicrotask(() => this.#expire()); // one microtask later: what happens in the same turn wins
+    const error = new TimeoutError(this.#timeoutMs);
+    queueMicrotask(() => this.#selection.fail(error)); // one microtask later: what happens in the same turn wins
   }
 
   leave(): void {
-    this.#hasLeft = true;
     this.#timer.cancel();
-  }
-
-  #expire(): void {
-    if (!this.#hasLeft) this.#selection.fail(new TimeoutError(this.#timeoutMs));
   }
 }
