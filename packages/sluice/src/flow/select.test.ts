@@ -137,8 +137,10 @@ it("waits for a signal as one of the clauses, with its reason, and leaves no lis
 
 it("gives nothing to a select whose signal aborts, whoever else hears of the abort before it", async () => {
   const [call, jobs, full] = [new AbortController(), new Queue<string>(1), new Queue<string>(1)];
+  const stop = new AbortController();
   full.offer("in");
   call.signal.addEventListener("abort", () => {
+    stop.abort("with it");
     jobs.offer("job");
     full.poll();
   });
@@ -146,9 +148,10 @@ it("gives nothing to a select whose signal aborts, whoever else hears of the abo
   const selects = [
     select({ job: taking(jobs), sent: putting(full, "mine") }, { signal }),
     select({ stop: aborting(signal), job: taking(jobs) }, { signal }),
+    select({ stop: aborting(stop.signal), job: taking(jobs) }, { signal }),
   ].map((each) => each.catch((error: unknown) => error));
   call.abort("enough");
-  expect([await Promise.all(selects), jobs.poll(), full.size]).toEqual([["enough", "enough"], "job", 0]);
+  expect([await Promise.all(selects), jobs.poll(), full.size]).toEqual([["enough", "enough", "enough"], "job", 0]);
 });
 
 it("rejects as the call would whose clause it is: when a queue ends, or is full and told to reject", async () => {
