@@ -249,6 +249,15 @@ it("selects from queues by priority and by delay", async () => {
   expect([await second, due.stats().waitingConsumers, clock.timers]).toEqual([{ key: "urgent", value: "high" }, 0, 0]);
 });
 
+it("waits to put by the priority of its item, where items have one", async () => {
+  const queue = new PriorityQueue<string>(1);
+  queue.offer("in");
+  const low = queue.put("low", { priority: 0 });
+  const high = select({ sent: putting(queue, "high", { priority: 1 }) });
+  expect([queue.poll(), queue.poll(), queue.poll()]).toEqual(["in", "high", "low"]);
+  expect([(await high).value, await low]).toEqual([true, true]);
+});
+
 it("drops its item where its queue drops, and says so", async () => {
   const full = new Queue<number>(1, { whenFull: "drop-newest" });
   full.offer(1);
