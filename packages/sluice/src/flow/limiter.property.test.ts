@@ -14,6 +14,7 @@ it("keeps I1 to I5 under any plan of calls, ends, aborts, timeouts and closing",
     "at once",
     "sync",
     "throw",
+    "reject",
     "end",
     "end",
     "abort",
@@ -25,6 +26,7 @@ it("keeps I1 to I5 under any plan of calls, ends, aborts, timeouts and closing",
     fc.integer({ min: 1, max: 3 }),
     fc.constantFrom(0, 2, Infinity),
     fc.constantFrom("reject", "wait"),
+    fc.constantFrom(500, Infinity),
     fc.array(fc.oneof({ weight: 40, arbitrary: step }, rare), { maxLength: 40 }),
     play,
   );
@@ -35,10 +37,11 @@ async function play(
   concurrency: number,
   capacity: number,
   whenFull: "reject" | "wait",
+  stallMs: number,
   plan: readonly string[],
 ): Promise<void> {
   const clock = new VirtualClock();
-  const limit = new Limiter(concurrency, { capacity, whenFull, clock });
+  const limit = new Limiter(concurrency, { capacity, whenFull, stallMs, clock });
   const work: (() => void)[] = [];
   const started: number[] = [];
   const outcomes = new Map<number, string>();
@@ -64,6 +67,11 @@ async function play(
         inside -= 1;
       },
       throw() {
+        enter();
+        inside -= 1;
+        throw new Error("task");
+      },
+      async reject() {
         enter();
         inside -= 1;
         throw new Error("task");

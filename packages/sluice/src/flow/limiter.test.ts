@@ -108,7 +108,7 @@ it("ends all with the reason of abort, but keeps the slots until what runs has e
 it.each(["the caller", "the limiter", "nobody but the limiter, without a signal,"])(
   "does not call fn when %s aborts between the grant and the call",
   async (who) => {
-    const limit = new Limiter(1);
+    const limit = new Limiter(1, { stallMs: who.startsWith("nobody") ? Infinity : 500 });
     const call = new AbortController();
     const first = Promise.withResolvers<void>();
     let ran = false;
@@ -210,6 +210,18 @@ it("C032: aborting a running and a waiting call together jams nothing, nor does 
   await limit.run(() => void ran.push("T3"));
   expect((await outcomes).map((each) => each.status === "rejected" && each.reason)).toEqual(["both", "both", "before"]);
   expect([ran, limit.waiting, limit.running]).toEqual([["T3"], 0, 0]);
+});
+
+it("hands on the slot of each call however it ends, also where nobody looks for calls within calls", async () => {
+  const limit = new Limiter(1, { stallMs: Infinity });
+  const { signal } = new AbortController();
+  const ends: readonly (() => unknown)[] = [fail, () => Promise.reject(new Error("no")), () => 1, () => turn(2)];
+  const both = ends.flatMap((end) => [limit.run(end), limit.run(end, { signal })]);
+  const outcomes = await Promise.allSettled([...both, ...ends.map((end) => limit.run(end))]);
+  expect(outcomes.map(({ status }) => status === "fulfilled").join(" ")).toBe(
+    "false false false false true true true true false false true true",
+  );
+  expect(limit.stats()).toMatchObject({ running: 0, waiting: 0, completed: 12 });
 });
 
 it("C035: 50 000 calls that return at once overflow no stack", async () => {
