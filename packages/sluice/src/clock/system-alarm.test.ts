@@ -185,7 +185,12 @@ it("lets a task cancel another that is due with it, and itself in vain", () => {
 
 it("leaves what a task sets with 0 to a later turn, though its clock stands still in between", () => {
   let fired = 0;
-  const again: TimerTask = { onTimer: () => void ((fired += 1), clock.setTimer(0, again)) };
+  const again: TimerTask = {
+    onTimer() {
+      fired += 1;
+      if (fired < 9) clock.setTimer(0, again);
+    },
+  };
   clock.setTimer(5, again);
   wake();
   expect([fired, natives.length]).toEqual([1, 1]);
