@@ -3,7 +3,7 @@ import type { Clock, Timer, TimerTask } from "../clock/clock.ts";
 import { TimeoutError } from "../errors.ts";
 import { checkMs } from "../internal/check.ts";
 import { whenSettled } from "../internal/when-settled.ts";
-import type { Branch, BranchContext, BranchFunction, BranchReport } from "./fan-out-types.ts";
+import type { Branch, BranchFunction, BranchReport } from "./fan-out-types.ts";
 import type { Width } from "./fan-out-width.ts";
 
 export interface BranchListener {
@@ -25,8 +25,7 @@ export class BranchRun implements TimerTask {
   readonly #fallback: unknown;
   readonly #clock: Clock;
   readonly #listener: BranchListener;
-  #controller: AbortController | undefined;
-  #abortedBy: { readonly reason: unknown } | undefined;
+  readonly #controller = new AbortController();
   #timer: Timer | undefined;
   #startedAt: number | undefined;
 
@@ -54,9 +53,10 @@ export class BranchRun implements TimerTask {
 
   start(width: Width): void {
     this.#startedAt = this.#clock.now();
+    const { signal } = this.#controller;
     try {
       void whenSettled(
-        width.within(() => this.#fn(new Context(this))),
+        width.within(() => this.#fn({ signal })),
         (value) => this.#succeed(value),
         (error) => this.#fail(error),
       );
@@ -73,37 +73,23 @@ export class BranchRun implements TimerTask {
   expire(error: TimeoutError): void {
     if (!this.#isOpen) return;
     this.#settle("timed-out", this.#fallback, error);
-    this.#abort(error);
+    this.#controller.abort(error);
   }
 
   /** Its answer is no longer wanted, but its end is. */
   abort(reason: unknown): void {
-    if (this.#isOpen) this.#abort(reason);
+    if (this.#isOpen) this.#controller.abort(reason);
   }
 
   /** Not even its end is wanted any more. */
   abandon(reason: unknown): void {
     if (!this.#isOpen) return;
     this.report = this.#reportOf("failed", reason);
-    this.#abort(reason);
-  }
-
-  /** Made when the branch first asks for it. */
-  get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController();
-      if (this.#abortedBy !== undefined) this.#controller.abort(this.#abortedBy.reason);
-    }
-    return this.#controller.signal;
+    this.#controller.abort(reason);
   }
 
   get #isOpen(): boolean {
     return this.#startedAt !== undefined && this.report === undefined;
-  }
-
-  #abort(reason: unknown): void {
-    this.#abortedBy ??= { reason };
-    this.#controller?.abort(reason);
   }
 
   #succeed(value: unknown): void {
@@ -112,7 +98,7 @@ export class BranchRun implements TimerTask {
 
   #fail(error: unknown): void {
     if (this.#isOpen) this.#settle("failed", this.#fallback, error);
-    else if (error !== this.#abortedBy?.reason) this.#listener.onLateError(error, this.name);
+    else if (error !== this.#controller.signal.reason) this.#listener.onLateError(error, this.name);
   }
 
   #settle(status: BranchReport["status"], value: unknown, error: unknown): void {
@@ -124,18 +110,5 @@ export class BranchRun implements TimerTask {
 
   #reportOf(status: BranchReport["status"], error: unknown): BranchReport {
     return { status, durationMs: this.#clock.now() - (this.#startedAt ?? 0), error };
-  }
-}
-
-/** Keeps the rest of a run from its branch. */
-class Context implements BranchContext {
-  readonly #run: BranchContext;
-
-  constructor(run: BranchContext) {
-    this.#run = run;
-  }
-
-  get signal(): AbortSignal {
-    return this.#run.signal;
   }
 }

@@ -2,7 +2,7 @@
  * `mapLimit` that keeps no results: for work that is done for its effect, and for sources that never end. The source
  * is read no faster than the work is done, and memory doesn't grow with it.
  */
-import { type Harvest, type MapFunction, type MapOptions, openLanes, startLanes } from "./lanes.ts";
+import { type Harvest, Lanes, type MapFunction, type MapOptions } from "./lanes.ts";
 
 /** Resolves when the source has ended and all calls have; otherwise it does as `mapLimit` does. */
 export function forEachLimit<T>(
@@ -12,7 +12,7 @@ export function forEachLimit<T>(
   options: MapOptions = {},
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    startLanes(openLanes(items, concurrency, fn, options, nowhere, { resolve, reject }));
+    new Lanes(items, concurrency, fn, options, nowhere, { resolve, reject }).start(options.signal);
   });
 }
 
@@ -21,11 +21,8 @@ interface End {
   readonly reject: (reason: unknown) => void;
 }
 
-const nowhere: Harvest<unknown, undefined, End> = {
-  hasRoom: () => true,
-  reserve: () => undefined,
+const nowhere: Harvest<unknown, unknown, End> = {
   keep: () => {},
-  forgive: () => false,
   finish: ({ resolve }) => resolve(),
   fail: ({ reject }, reason) => reject(reason),
 };

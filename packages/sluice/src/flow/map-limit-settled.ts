@@ -1,5 +1,5 @@
 /** `mapLimit` for work in which one failure is no reason to stop: each item has its own outcome. */
-import { type Harvest, type MapFunction, type MapOptions, openLanes, startLanes } from "./lanes.ts";
+import { type Harvest, Lanes, type MapFunction, type MapOptions } from "./lanes.ts";
 
 /**
  * One record for each item, in the order of the items, as `Promise.allSettled` has them. All items are tried. It rejects
@@ -13,7 +13,7 @@ export function mapLimitSettled<T, R>(
 ): Promise<PromiseSettledResult<R>[]> {
   return new Promise((resolve, reject) => {
     const held: Records<R> = { records: [], resolve, reject };
-    startLanes(openLanes(items, concurrency, fn, options, settled as Harvest<R, number, Records<R>>, held));
+    new Lanes(items, concurrency, fn, options, settled as Harvest<R, number, Records<R>>, held).start(options.signal);
   });
 }
 
@@ -23,21 +23,12 @@ interface Records<R> {
   readonly reject: (reason: unknown) => void;
 }
 
-/** Nobody sees it: the records are handed out when all are settled. */
-const PENDING: PromiseRejectedResult = { status: "rejected", reason: undefined };
-
 const settled: Harvest<unknown, number, Records<unknown>> = {
-  hasRoom: () => true,
-  reserve({ records }, index) {
-    records.push(PENDING);
-    return index;
-  },
   keep({ records }, index, value) {
     records[index] = { status: "fulfilled", value };
   },
   forgive({ records }, index, reason) {
     records[index] = { status: "rejected", reason };
-    return true;
   },
   finish: ({ records, resolve }) => resolve(records),
   fail: ({ reject }, reason) => reject(reason),

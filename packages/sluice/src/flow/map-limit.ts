@@ -2,7 +2,7 @@
  * Calls a function for each item, at most `concurrency` calls at a time, and has their results in the order of the
  * items. For results as they come, use `mapStream`; for a limit that several callers share, `Limiter`.
  */
-import { type Harvest, type MapFunction, type MapOptions, openLanes, startLanes } from "./lanes.ts";
+import { type Harvest, Lanes, type MapFunction, type MapOptions } from "./lanes.ts";
 
 /**
  * The results of `fn(item, { signal, index })`, by index. `items` is a list, an iterable or an async iterable, which is
@@ -22,13 +22,11 @@ export function mapLimit<T, R>(
   return new Promise((resolve, reject) => {
     const results: R[] = [];
     if (Array.isArray(items)) results.length = items.length; // growing step by step takes longer than the calls
-    startLanes(
-      openLanes(items, concurrency, fn, options, inOrder as Harvest<R, number, Results<R>>, {
-        results,
-        resolve,
-        reject,
-      }),
-    );
+    new Lanes(items, concurrency, fn, options, inOrder as Harvest<R, number, Results<R>>, {
+      results,
+      resolve,
+      reject,
+    }).start(options.signal);
   });
 }
 
@@ -39,15 +37,9 @@ interface Results<R> {
 }
 
 const inOrder: Harvest<unknown, number, Results<unknown>> = {
-  hasRoom: () => true,
-  reserve({ results }, index) {
-    if (index === results.length) results.push(undefined); // no gaps, however late a result
-    return index;
-  },
   keep({ results }, index, value) {
     results[index] = value;
   },
-  forgive: () => false,
   finish({ results, resolve }, count) {
     results.length = count; // of a list that has become shorter meanwhile
     resolve(results);

@@ -4,8 +4,7 @@
  */
 import { checkInteger } from "../internal/check.ts";
 import { Ring } from "../internal/ring.ts";
-import { type Harvest, type Lanes, leaveLanes, type MapFunction, type MapOptions, openLanes, pump } from "./lanes.ts";
-import { startLanes } from "./lanes.ts";
+import { type Harvest, Lanes, type MapFunction, type MapOptions } from "./lanes.ts";
 
 export interface StreamOptions extends MapOptions {
   /** Whether results come in the order of the items; else in the order in which they are ready. @default true */
@@ -36,6 +35,7 @@ export function mapStream<T, R>(
 class MapStream<T, R> implements AsyncIterableIterator<R, undefined> {
   readonly #outlet: Outlet<R>;
   readonly #lanes: Lanes<T, R, Slot<R>, Outlet<R>>;
+  readonly #signal: AbortSignal | undefined;
   #isStarted = false;
 
   constructor(
@@ -45,16 +45,19 @@ class MapStream<T, R> implements AsyncIterableIterator<R, undefined> {
     options: StreamOptions,
   ) {
     const { signal, ordered = true, buffer = 0 } = options;
-    const capacity = concurrency + checkInteger("buffer", buffer, { min: 0 });
-    this.#outlet = new Outlet(ordered, capacity, signal);
-    this.#lanes = openLanes(items, concurrency, fn, options, toOutlet as Harvest<R, Slot<R>, Outlet<R>>, this.#outlet);
+    this.#signal = signal;
+    checkInteger("buffer", buffer, { min: 0 });
+    this.#outlet = new Outlet(ordered, signal);
+    this.#lanes = new Lanes(items, concurrency, fn, options, toOutlet as Harvest<R, Slot<R>, Outlet<R>>, this.#outlet);
+    this.#lanes.room = concurrency + buffer;
+    this.#outlet.inlet = this.#lanes;
   }
 
   next(): Promise<IteratorResult<R, undefined>> {
     try {
       this.#start();
       const result = this.#outlet.read(); // which may have made room
-      if (!this.#outlet.isEnded) pump(this.#lanes);
+      if (!this.#outlet.isEnded) this.#lanes.pump();
       return result;
     } catch (error) {
       return Promise.reject(error);
@@ -63,7 +66,7 @@ class MapStream<T, R> implements AsyncIterableIterator<R, undefined> {
 
   async return(): Promise<IteratorReturnResult<undefined>> {
     this.#outlet.end();
-    await leaveLanes(this.#lanes, this.#lanes.caller?.reason ?? new DOMException("The stream was left", "AbortError"));
+    await this.#lanes.end(this.#signal?.reason);
     return END;
   }
 
@@ -75,7 +78,7 @@ class MapStream<T, R> implements AsyncIterableIterator<R, undefined> {
     if (this.#isStarted || this.#outlet.isEnded) return;
     this.#isStarted = true;
     try {
-      startLanes(this.#lanes);
+      this.#lanes.start(this.#signal);
     } catch (error) {
       this.#outlet.end();
       throw error;
@@ -99,32 +102,26 @@ interface Reader<R> {
 
 /** Where results wait for readers, or readers for results. */
 class Outlet<R> {
-  // I1  #unread results have been begun and not been read, #capacity at most
+  // I1  each result that has been begun and not been read takes one of the `room` there is
   // I2  #slots are in the order in which they will be read; a reader waits only while the first is not ready
   // I3  once ended, nobody waits and nothing is kept
   readonly #isOrdered: boolean;
-  readonly #capacity: number;
   readonly #signal: AbortSignal | undefined;
   readonly #slots = new Ring<Slot<R>>();
   readonly #readers = new Ring<Reader<R>>();
-  #unread = 0;
+  inlet: { room: number } = { room: 0 };
   #failure: { readonly reason: unknown } | undefined;
   #isComplete = false;
   isEnded = false;
 
-  constructor(isOrdered: boolean, capacity: number, signal: AbortSignal | undefined) {
+  constructor(isOrdered: boolean, signal: AbortSignal | undefined) {
     this.#isOrdered = isOrdered;
-    this.#capacity = capacity;
     this.#signal = signal;
-  }
-
-  get hasRoom(): boolean {
-    return this.#unread < this.#capacity;
   }
 
   reserve(): Slot<R> {
     const slot: Slot<R> = { isReady: false, value: undefined as R };
-    this.#unread += 1;
+    this.inlet.room -= 1;
     if (this.#isOrdered) this.#slots.push(slot);
     return slot;
   }
@@ -177,7 +174,7 @@ class Outlet<R> {
   }
 
   #shift(): IteratorYieldResult<R> {
-    this.#unread -= 1;
+    this.inlet.room += 1;
     return { done: false, value: this.#slots.shift()?.value as R };
   }
 
@@ -189,10 +186,8 @@ class Outlet<R> {
 const END: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
 const toOutlet: Harvest<unknown, Slot<unknown>, Outlet<unknown>> = {
-  hasRoom: (outlet) => outlet.hasRoom,
   reserve: (outlet) => outlet.reserve(),
   keep: (outlet, slot, value) => outlet.keep(slot, value),
-  forgive: () => false,
   finish: (outlet) => outlet.complete(),
   fail: (outlet, reason) => outlet.fail(reason),
 };

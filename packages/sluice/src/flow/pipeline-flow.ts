@@ -6,7 +6,7 @@ import { Watcher } from "../internal/abort.ts";
 import { checkSignal } from "../internal/check.ts";
 import { register } from "../internal/names.ts";
 import { forEachLimit } from "./for-each-limit.ts";
-import { Source } from "./lanes-source.ts";
+import { closeSource, openSource, type Source } from "./lanes-source.ts";
 import { mapStream } from "./map-stream.ts";
 import type { DeadLetter, PipelineOptions, PipelineStats } from "./pipeline-options.ts";
 import type { Flow, Stage } from "./pipeline-stage.ts";
@@ -28,6 +28,7 @@ export class PipelineFlow extends Watcher implements Flow, AsyncIterableIterator
   #sourceClosed: Promise<void> | undefined;
   #read = 0;
   #delivered = 0;
+  #isInside = false;
   #isClosed = false;
   #isOver = false;
 
@@ -39,7 +40,7 @@ export class PipelineFlow extends Watcher implements Flow, AsyncIterableIterator
     this.onDeadLetter = options.onDeadLetter;
     this.onLateError = options.onLateError;
     this.#caller = options.signal;
-    this.#source = new Source(source);
+    this.#source = openSource(source);
     register("pipeline", options, this);
   }
 
@@ -133,15 +134,23 @@ export class PipelineFlow extends Watcher implements Flow, AsyncIterableIterator
 
   /** The source, which can be closed though somebody reads it. */
   #tap(): Iterable<unknown> | AsyncIterable<unknown> {
-    const next = (): IteratorResult<unknown> | Promise<IteratorResult<unknown>> =>
-      this.#isClosed ? END : this.#source.next();
+    const { isAsync, iterator } = this.#source;
+    const next = (): IteratorResult<unknown> | Promise<IteratorResult<unknown>> => {
+      if (this.#isClosed) return END;
+      this.#isInside = true;
+      try {
+        return iterator.next();
+      } finally {
+        this.#isInside = false;
+      }
+    };
     const tap = { next, return: (): Promise<unknown> => this.#closeSource() };
-    const open = { [this.#source.isAsync ? Symbol.asyncIterator : Symbol.iterator]: () => tap };
+    const open = { [isAsync ? Symbol.asyncIterator : Symbol.iterator]: () => tap };
     return open as unknown as Iterable<unknown> | AsyncIterable<unknown>;
   }
 
   #closeSource(): Promise<void> {
-    return (this.#sourceClosed ??= this.#source.close());
+    return (this.#sourceClosed ??= closeSource(this.#source, this.#isInside));
   }
 
   #feed(items: Iterable<unknown> | AsyncIterable<unknown>, from: Stage | undefined, to: Stage): void {
