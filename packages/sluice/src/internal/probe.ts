@@ -30,12 +30,8 @@ export interface Probe {
   fannedOut(width: number, depth: number): void;
 }
 
-/**
- * `rejected`: a caller was turned away, because it was full or closed · `dropped`: an item or a call was given up for
- * another · `timed-out`, `aborted`: a wait ended so · `closed`: it takes nothing new from now on · `failed`: something
- * failed that no caller will hear of.
- */
-export type NoticeName = "rejected" | "dropped" | "timed-out" | "aborted" | "closed" | "failed";
+/** What these mean is said where they are heard, in `observe/events.ts`. */
+type NoticeName = "rejected" | "dropped" | "timed-out" | "aborted" | "closed" | "failed";
 
 /** Told of what happened to `about`, or to something of the `kind` that it has, as it happens. Throws nothing. */
 export type Notice = (name: NoticeName, about: object, detail?: unknown) => void;

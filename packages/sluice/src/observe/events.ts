@@ -1,15 +1,28 @@
 /** What happens to the primitives, told as it happens. While nobody listens it costs one comparison. */
 import { Emitter } from "../internal/emitter.ts";
-import { type NoticeName, setNotice } from "../internal/probe.ts";
+import { setNotice } from "../internal/probe.ts";
 import { type Subject, subjectOf } from "./subject.ts";
 
-/** `stalled`: a wait for what will not come, found by `enable` · `raised`, `cleared`: an alarm's threshold. */
-export type EventName = NoticeName | "stalled" | "raised" | "cleared";
+/**
+ * `rejected`: a caller was turned away, because it was full or closed · `dropped`: an item or a call was given up for
+ * another · `timed-out`, `aborted`: a wait ended so · `closed`: it takes nothing new from now on · `failed`: something
+ * failed that no caller will hear of · `stalled`: waits for each other, found by `enable` · `raised`, `cleared`: an alarm.
+ */
+export type EventName =
+  | "rejected"
+  | "dropped"
+  | "timed-out"
+  | "aborted"
+  | "closed"
+  | "failed"
+  | "stalled"
+  | "raised"
+  | "cleared";
 
 export interface ObservedEvent {
   readonly name: EventName;
   readonly subject: Subject;
-  /** The error of `failed`, what was given up of `dropped`, the report of `stalled`, the alarm of the rest. */
+  /** The error of `rejected` and `failed`, what `dropped` gave up, the report of `stalled`, the alarm of `raised` and `cleared`. */
   readonly detail: unknown;
 }
 

@@ -1,5 +1,4 @@
 export { type Alarm, type AlarmOptions, type AlarmRule, type AlarmWatch, watchAlarms } from "./alarms.ts";
-export type { NoticeName } from "../internal/probe.ts";
 export type { Stats } from "../internal/names.ts";
 export { declareDependency, type DependencyOptions } from "./dependency.ts";
 export { doctor, type DoctorOptions } from "./doctor.ts";
