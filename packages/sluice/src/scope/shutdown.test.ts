@@ -66,6 +66,8 @@ it("F06.4: drains from the source to the sink, so that nothing under way is drop
   const finished = outcomeOf(stopping.stop());
   await clock.advance(30);
   expect(delivered).toEqual([0, 1, 2]);
+  await expect(orders.put(3)).rejects.toThrow(ClosedError);
+  await expect(mail.run(() => {})).rejects.toThrow(ClosedError);
   expect(finished.value).toMatchObject({ clean: true, targets: [{ name: "orders" }, { name: "mail" }] });
 });
 
@@ -193,18 +195,21 @@ it("gives a phase what it was given, and tells who comes too late to stop all th
   ]);
 });
 
-it("hands each function a signal that aborts when its time is up", async () => {
+it("hands each function a signal that aborts when its time is up, or that of all", async () => {
   const clock = new VirtualClock();
-  const stopping = shutdown({ clock });
+  const stopping = shutdown({ clock, timeoutMs: 80 });
   const reasons: unknown[] = [];
   const slow = ({ signal }: StopContext): Promise<void> => {
     signal.addEventListener("abort", () => reasons.push(signal.reason));
     return never();
   };
-  stopping.add("slow", slow, { timeoutMs: 30 });
+  stopping.add("slow", slow);
+  stopping.add("slow with a limit", slow, { timeoutMs: 30 });
   void stopping.stop();
   await clock.advance(30);
   expect(reasons).toMatchObject([{ code: "TIMEOUT", timeoutMs: 30 }]);
+  await clock.advance(50);
+  expect(reasons).toMatchObject([{}, { code: "TIMEOUT", timeoutMs: 80 }]);
 });
 
 it("stops the others when one throws or rejects, and reports the errors", async () => {
@@ -286,6 +291,13 @@ it("refuses to add while it stops, a name it has, and what it can't stop", async
     "phase must be one of intake, drain, close",
   );
   expect(() => stopping.add("late", pool, { timeoutMs: -1 })).toThrow("timeoutMs must be >= 0, got -1");
+  expect(() => stopping.add("late", pool, { done: (() => {}) as never })).toThrow(
+    "done must be a promise, got function",
+  );
+  expect(() => stopping.add("late", pool, { force: 5 as never })).toThrow("force must be a function, got number");
+  expect(() => shutdown({ phaseMs: { drian: 5 } as never })).toThrow(
+    "phaseMs must be of the phases intake, drain, close, got drian",
+  );
   expect(() => shutdown({ phaseMs: { drain: Number.NaN } })).toThrow("phaseMs.drain must be >= 0, got NaN");
   expect([stopping.remove("pool"), stopping.remove("pool")]).toEqual([true, false]);
   stopping.add("kept", pool);
@@ -313,6 +325,57 @@ it("begins at the first signal of the process, makes haste at the second, and le
   expect(clock.timers).toBe(0);
 });
 
+it("takes the first signal for the first though it stops already, and a signal named twice for one", async () => {
+  const stopping = shutdown({ signals: ["SIGUSR2", "SIGUSR2"], clock: new VirtualClock() });
+  stopping.add("http", never, { phase: "intake" });
+  void stopping.stop();
+  process.emit("SIGUSR2", "SIGUSR2");
+  await turn();
+  expect(stopping.report().targets).toMatchObject([{ outcome: "stopping" }]);
+  process.emit("SIGUSR2", "SIGUSR2");
+  expect(await stopping.finished).toMatchObject({ by: undefined, targets: [{ outcome: "inside" }] });
+});
+
+it("refuses signals that it can't listen to, and then listens to none", () => {
+  const before = process.listenerCount("SIGUSR2");
+  expect(() => shutdown({ signals: ["SIGUSR2", "SIGKILL"] })).toThrow(
+    "signals must be ones that the process can listen to, got SIGKILL",
+  );
+  expect(() => shutdown({ signals: ["SIGUSR2"], name: 5 as never })).toThrow("name must be a string, got number");
+  expect(() => shutdown({ signals: "SIGTERM" as never })).toThrow("signals must be a list of strings, got string");
+  expect(() => shutdown({ signals: [15] as never })).toThrow("signals must be a list of strings, got number in it");
+  expect(process.listenerCount("SIGUSR2")).toBe(before);
+});
+
+it("keeps from the runtime what `done` rejects with from when stopping begins, and reports it in its turn", async () => {
+  const stopping = shutdown({ clock: new VirtualClock() });
+  const [ready, late] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const loop = new Promise<never>((_, reject) => {
+    stopping.signal.addEventListener("abort", () => reject(stopping.signal.reason));
+  });
+  const thrown = new Error("thrown");
+  const stop = (): never => {
+    throw thrown;
+  };
+  stopping.add("throws", stop, { phase: "intake", done: late.promise });
+  stopping.add("http", () => ready.promise, { phase: "intake" });
+  stopping.add("loop", () => {}, { phase: "drain", done: loop });
+  const unhandled = await unhandledIn(async () => {
+    void stopping.stop();
+    late.reject(new Error("late"));
+    await turn();
+    expect(stopping.stats().phase).toBe("intake");
+    ready.resolve();
+    await stopping.finished;
+  });
+  expect(unhandled).toEqual([]);
+  expect(stopping.report().targets).toMatchObject([
+    { name: "throws", error: thrown },
+    { name: "http", outcome: "stopped" },
+    { name: "loop", outcome: "failed", error: stopping.signal.reason },
+  ]);
+});
+
 it("does without signals where the runtime has no process", () => {
   vi.stubGlobal("process", undefined);
   try {
@@ -326,10 +389,12 @@ it("stops at once when asked to, waiting for nobody", async () => {
   const stopping = shutdown({ clock: new VirtualClock() });
   const told: string[] = [];
   stopping.add("database", () => void told.push("database"));
-  stopping.add("http", never, { phase: "intake" });
+  const says = (what: string) => (): void => void told.push(what);
+  const server = { listening: true, listen() {}, close: says("close"), closeAllConnections: says("cut") };
+  stopping.add("http", server);
   const report = await stopping.stopNow();
   expect(report.targets).toMatchObject([{ outcome: "inside" }, { outcome: "stopped" }]);
-  expect(told).toEqual(["database"]);
+  expect(told).toEqual(["close", "cut", "database"]);
 });
 
 it("knows by what a thing can do when and how to stop it", async () => {

@@ -16,7 +16,10 @@ export interface ShutdownOptions extends NameOptions {
   readonly timeoutMs?: number | undefined;
   /** For one phase, at least 0. @default half of what is left, and for `close` all of it */
   readonly phaseMs?: Readonly<Partial<Record<ShutdownPhase, number>>> | undefined;
-  /** Stops at the first of these that the process gets, and makes haste at the second. Without `process`: none. @default [] */
+  /**
+   * Stops at the first of these that the process gets, if that hasn't begun yet, and makes haste at the second. Without
+   * `process`: none. @default []
+   */
   readonly signals?: readonly string[] | undefined;
   /** Runs the limits. @default systemClock */
   readonly clock?: Clock | undefined;
@@ -27,7 +30,7 @@ export interface ShutdownAddOptions {
   readonly phase?: ShutdownPhase | undefined;
   /** It has this long to stop, at least 0, and never longer than its phase. @default Infinity */
   readonly timeoutMs?: number | undefined;
-  /** It has stopped only when this has ended too: the promise of a queue's consumers. */
+  /** It has stopped only when this has ended too: the promise of a queue's consumers. Failing, it is reported. */
   readonly done?: PromiseLike<unknown> | undefined;
   /** Ends what is still inside when its time is up. @default its `abort`, or a server's `closeAllConnections` */
   readonly force?: ((reason: unknown) => unknown) | undefined;
@@ -75,7 +78,7 @@ export interface Shutdown extends AsyncDisposable {
    * `ClosedError` once stopping has begun.
    */
   add<S extends Stoppable>(name: string, target: S, options?: ShutdownAddOptions): S;
-  /** For what ended before. False if there is none of this name. */
+  /** For what ended before. False if there is none of this name, or stopping has begun. */
   remove(name: string): boolean;
   /** Begins; `finished` is the result. Called again: makes no difference. */
   stop(): Promise<ShutdownReport>;
@@ -99,7 +102,7 @@ export function shutdown(options: ShutdownOptions = {}): Shutdown {
 
 class Coordinator implements Shutdown {
   // I1  #phase goes from running through the phases to over, each once
-  // I2  signals of the process are listened to until it is over
+  // I2  signals of the process are listened to until it is over, each once
   readonly name: string | undefined;
   readonly finished: Promise<ShutdownReport>;
   readonly #clock: Clock;
@@ -112,21 +115,26 @@ class Coordinator implements Shutdown {
   readonly #told: Target[] = [];
   readonly #finish: (report: ShutdownReport) => void;
   #phase: ShutdownStats["phase"] = "running";
+  #hasHeard = false;
   #startedAt = 0;
   #tookMs: number | undefined;
   #by: string | undefined;
 
   constructor(options: ShutdownOptions) {
     this.#timeoutMs = checkMs("timeoutMs", options.timeoutMs ?? 8_000);
-    this.#phaseMs = options.phaseMs ?? {};
-    for (const phase of PHASES) checkMs(`phaseMs.${phase}`, this.#phaseMs[phase] ?? 0);
-    this.#signals = options.signals ?? [];
+    this.#phaseMs = checkPhases(options.phaseMs ?? {});
+    this.#signals = checkSignals(options.signals ?? []);
     this.#clock = options.clock ?? systemClock;
     this.name = options.name;
     const { promise, resolve } = Promise.withResolvers<ShutdownReport>();
     [this.finished, this.#finish] = [promise, resolve];
-    register("shutdown", options, this);
-    for (const signal of this.#signals) signalSource()?.on(signal, this.#onSignal);
+    try {
+      for (const signal of this.#signals) this.#listenTo(signal);
+      register("shutdown", options, this);
+    } catch (error) {
+      this.#listenToNone();
+      throw error;
+    }
   }
 
   get signal(): AbortSignal {
@@ -179,17 +187,30 @@ class Coordinator implements Shutdown {
     await this.stop();
   }
 
+  #listenTo(signal: string): void {
+    try {
+      signalSource()?.on(signal, this.#onSignal);
+    } catch (cause) {
+      throw new RangeError(`signals must be ones that the process can listen to, got ${signal}`, { cause });
+    }
+  }
+
+  #listenToNone(): void {
+    for (const signal of this.#signals) signalSource()?.off(signal, this.#onSignal);
+  }
+
   readonly #onSignal = (signal: string): void => {
-    if (this.#phase === "running") {
-      this.#by = signal;
-      void this.stop();
-    } else void this.stopNow();
+    if (this.#hasHeard) return void this.stopNow();
+    this.#hasHeard = true;
+    if (this.#phase === "running") this.#by = signal;
+    void this.stop();
   };
 
   async #run(): Promise<void> {
     this.#startedAt = this.#clock.now();
     const all = Deadline.after(this.#timeoutMs, { signal: this.#haste.signal, clock: this.#clock });
     this.#phase = "intake";
+    for (const target of this.#targets.values()) target.expectEnd();
     this.#stopping.abort(new ClosedError("process"));
     for (const phase of PHASES) {
       this.#phase = phase;
@@ -201,7 +222,7 @@ class Coordinator implements Shutdown {
       within.close();
     }
     all.close();
-    for (const signal of this.#signals) signalSource()?.off(signal, this.#onSignal);
+    this.#listenToNone();
     this.#tookMs = this.#clock.now() - this.#startedAt;
     this.#phase = "over";
     this.#finish(this.report());
@@ -220,7 +241,7 @@ class Target {
   readonly #plan: StopPlan;
   readonly #target: { stats?(): Stats };
   readonly #timeoutMs: number;
-  readonly #done: PromiseLike<unknown> | undefined;
+  readonly #done: Promise<unknown> | undefined;
   #toldAt = 0;
   #tookMs: number | undefined;
   #error: { readonly error: unknown } | undefined;
@@ -233,13 +254,22 @@ class Target {
     this.#plan = { ...plan, force: options.force ?? plan.force };
     this.#target = target as { stats?(): Stats };
     this.#timeoutMs = checkMs("timeoutMs", options.timeoutMs ?? Infinity);
-    this.#done = options.done;
+    const { done, force } = options;
+    if (done !== undefined && !isThenable(done)) throw new TypeError(`done must be a promise, got ${typeof done}`);
+    if (force !== undefined && typeof force !== "function")
+      throw new TypeError(`force must be a function, got ${typeof force}`);
+    this.#done = done && Promise.resolve(done);
   }
 
   report(clock: Clock): TargetReport {
     const { name, phase, outcome } = this;
     const tookMs = outcome === "running" ? 0 : (this.#tookMs ?? clock.now() - this.#toldAt);
     return { name, phase, outcome, tookMs, ...this.#error, ...(this.#stats && { stats: this.#stats }) };
+  }
+
+  /** From now on the failure of `done` is for the report to tell, however long its turn is off. */
+  expectEnd(): void {
+    this.#done?.catch(() => {});
   }
 
   async stop(within: Deadline, clock: Clock): Promise<void> {
@@ -286,6 +316,21 @@ function endsBefore(signal: AbortSignal, end: Promise<unknown>): Promise<boolean
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as Partial<PromiseLike<unknown>> | undefined | null)?.then === "function";
+}
+
+function checkPhases(phaseMs: Readonly<Partial<Record<ShutdownPhase, number>>>): typeof phaseMs {
+  const unknown = Object.keys(phaseMs).find((key) => !PHASES.some((phase) => phase === key));
+  if (unknown !== undefined) throw new RangeError(`phaseMs must be of the phases ${PHASES.join(", ")}, got ${unknown}`);
+  for (const phase of PHASES) checkMs(`phaseMs.${phase}`, phaseMs[phase] ?? 0);
+  return phaseMs;
+}
+
+/** Each once. */
+function checkSignals(signals: readonly string[]): readonly string[] {
+  if (!Array.isArray(signals)) throw new TypeError(`signals must be a list of strings, got ${typeof signals}`);
+  const other: unknown = signals.find((signal) => typeof signal !== "string");
+  if (other !== undefined) throw new TypeError(`signals must be a list of strings, got ${typeof other} in it`);
+  return [...new Set(signals)];
 }
 
 /** What Node, Deno and Bun have. */
