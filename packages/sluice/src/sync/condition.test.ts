@@ -392,6 +392,52 @@ it("lets go of nothing when it is given the wrong guard, bad options, or would n
   await expect(condition.wait(guard)).rejects.toThrow(NotHeldError);
 });
 
+it("does not lock the mutex again for a guard that was released while it waited, and hands its signal on", async () => {
+  const { mutex, condition } = make();
+  const guard = await mutex.acquire();
+  const gone = expect(condition.wait(guard)).rejects.toThrow(NotHeldError);
+  const call = new AbortController();
+  const other = await mutex.acquire();
+  const aborted = expect(condition.wait(other, { signal: call.signal })).rejects.toBe("gave up");
+  const next = mutex.run((held) => condition.wait(held.guard));
+  guard.release(); // as in a `finally` after a race that the wait has lost
+  other.release();
+  call.abort("gave up");
+  condition.signal();
+  await Promise.all([gone, aborted, next]);
+  expect([guard.isHeld, other.isHeld, mutex.locked, condition.waiting]).toEqual([false, false, false, 0]);
+});
+
+it("does not let go of a mutex that its own predicate has released, and somebody else has locked", async () => {
+  const { mutex, condition } = make();
+  const guard = await mutex.acquire();
+  const isThere = (): boolean => {
+    guard.release();
+    return false;
+  };
+  await expect(condition.waitFor(guard, isThere)).rejects.toThrow(NotHeldError);
+  expect([mutex.locked, condition.waiting]).toEqual([false, 0]);
+});
+
+it("asks no predicate of a wait that another predicate has ended", async () => {
+  const { mutex, condition } = make();
+  const call = new AbortController();
+  const asked: string[] = [];
+  const outcomes = Promise.allSettled([
+    mutex.run(({ guard }) => condition.waitFor(guard, () => asked.push("first") > 2 && (call.abort("ended"), true))),
+    mutex.run(({ guard }) => condition.waitFor(guard, () => asked.push("second") > 9, { signal: call.signal })),
+  ]);
+  await turn();
+  expect(asked).toEqual(["first", "second"]);
+  condition.broadcast();
+  expect(asked).toEqual(["first", "second", "first"]);
+  expect(await outcomes).toMatchObject([{ status: "fulfilled" }, { reason: "ended" }]);
+});
+
+it("refuses what is no mutex", () => {
+  expect(() => new Condition(undefined as unknown as Mutex)).toThrow("mutex must be a Mutex, got undefined");
+});
+
 it("comes back to a mutex that was closed, or whose line is full, as one who never left", async () => {
   const mutex = new Mutex({ maxWaiting: 1 });
   const condition = new Condition(mutex);

@@ -55,11 +55,15 @@ export class Condition {
   #unheard = 0;
 
   constructor(mutex: Mutex, options: ConditionOptions = {}) {
+    if (typeof mutex?.isHeldBy !== "function") throw new TypeError(`mutex must be a Mutex, got ${typeof mutex}`);
     this.mutex = mutex;
     this.#clock = options.clock ?? systemClock;
     this.#waiters = new WaitList<void, Waiting>({
       owner: this,
-      onLeave: (waiting, reason) => comeBack(waiting).then(() => Promise.reject(reason)),
+      onLeave: (waiting, reason) => {
+        const fail = (): Promise<never> => Promise.reject(reason);
+        return this.#comeBack(waiting).then(fail, fail);
+      },
     });
     this.name = options.name;
     register("condition", options, this);
@@ -80,7 +84,8 @@ export class Condition {
    * and `timeoutMs` end the wait to be woken, and nothing ends the wait for the mutex after that, since whoever holds
    * the guard would believe it held. Who has been woken is no longer aborted. With `timeoutMs` 0 it doesn't let go.
    * What it waited for may be over by then: test it in a loop, or use `waitFor`, which does.
-   * Rejects with `NotHeldError` if the mutex is not locked by `guard`.
+   * Rejects with `NotHeldError` if the mutex is not locked by `guard`, or if `guard` was released while it waited, as
+   * where a `Promise.race` has gone on without it: then the mutex is not locked again.
    */
   wait(guard: Permit, options: WaitOptions = {}): Promise<void> {
     try {
@@ -138,8 +143,10 @@ export class Condition {
 
   #wait(waiting: Waiting, options: WaitOptions): Promise<void> {
     checkWait(options);
+    if (!waiting.guard.isHeld) throw new NotHeldError("mutex"); // its predicate may have released it
     this.#waiters.refuseHaste(options);
     const wait = this.#waiters.wait(options, this.#clock, waiting);
+    waiting.signalled = false;
     waiting.guard.release(); // only now: what throws before has let go of nothing
     return wait;
   }
@@ -148,7 +155,19 @@ export class Condition {
     this.#woken += 1;
     this.#waiters.remove(wait);
     wait.brought.signalled = signalled;
-    wait.grant(comeBack(wait.brought));
+    wait.grant(this.#comeBack(wait.brought));
+  }
+
+  /** Resolves when the mutex is locked by the same guard again, unless that was released meanwhile. */
+  #comeBack(waiting: Waiting): Promise<void> {
+    const { guard, pool } = waiting;
+    // It is not who wakes it that waits for the mutex.
+    const reclaimed = probe === undefined ? pool.reclaim() : probe.as(guard, () => pool.reclaim());
+    return reclaimed.then((fresh) => {
+      if (renewPermit(guard, fresh)) return;
+      if (waiting.signalled) this.signal(); // somebody else may have use for it
+      throw new NotHeldError("mutex");
+    });
   }
 
   #holds(waiting: Waiting, predicate: () => boolean): boolean {
@@ -162,18 +181,12 @@ export class Condition {
   }
 }
 
-/** Resolves when the mutex is locked by the same guard again. */
-function comeBack({ guard, pool }: Waiting): Promise<void> {
-  // It is not who wakes it that waits for the mutex.
-  const reclaimed = probe === undefined ? pool.reclaim() : probe.as(guard, () => pool.reclaim());
-  return reclaimed.then((fresh) => renewPermit(guard, fresh));
-}
-
-/** Not if it leaves while it is asked: its predicate may throw, or abort it. */
+/** Not if it has left, or leaves while it is asked: its predicate may throw or abort it, and another's as well. */
 function isReady(wait: Wait<void, Waiting>): boolean {
   const { predicate } = wait.brought;
+  if (wait.lane === undefined || wait.isDoomed) return false;
   try {
-    return !wait.isDoomed && (predicate === undefined || test(predicate)) && wait.lane !== undefined;
+    return (predicate === undefined || test(predicate)) && wait.lane !== undefined;
   } catch (error) {
     wait.reject(error);
     return false;
