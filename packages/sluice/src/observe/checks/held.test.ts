@@ -175,6 +175,23 @@ it("knows what a pool has lent, also to who waited for it", async () => {
   expect(reports("H01", "held-pool", clock)).toEqual([]);
 });
 
+it("lets who waits for a permit hope as long as one of those that are out can come back", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const sem = new Semaphore(2, { name: "half-lost", clock });
+  await takeAndForget(sem);
+  const permit = await sem.acquire();
+  const waiter = sem.acquire();
+  for (let tries = 0; reports("H01", "half-lost", clock).length === 0 && tries < 100; tries += 1) {
+    await turn();
+    collectGarbage();
+  }
+  expect(reports("H01", "half-lost", clock)).toHaveLength(1);
+  expect(reports("H02", "half-lost", clock)).toEqual([]);
+  permit.release();
+  (await waiter).release();
+});
+
 it("tells nothing of permits that went back and were collected then", async () => {
   const clock = new VirtualClock();
   using _ = enable({ clock });
