@@ -215,6 +215,12 @@ it("awaits thenables as `await` does", async () => {
   expect(await mapLimit([1, 2], 1, thenable)).toEqual([1, 2]);
 });
 
+it("hands an item that is a promise to fn as it is: it is under way already, and no limit holds it", async () => {
+  const items = [Promise.resolve(1), Promise.resolve(2)];
+  const kinds = await mapLimit(items, 1, (item) => (item instanceof Promise ? item : fail()));
+  expect(kinds).toEqual([1, 2]);
+});
+
 it("reads an async source one item at a time, and no further than calls can start", async () => {
   let [read, asked] = [0, 0];
   const source: AsyncIterable<number> = {
