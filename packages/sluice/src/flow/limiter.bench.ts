@@ -41,7 +41,7 @@ class Floor {
 const ready = Promise.resolve(1);
 const work = (): Promise<number> => ready;
 
-await compare("limiter", 200_000, {
+await compare("limiter-free-slot", 200_000, {
   async sluice(ops) {
     const limit = new Limiter(CONCURRENCY);
     for (let i = 0; i < ops; i += 1) await limit.run(work);
