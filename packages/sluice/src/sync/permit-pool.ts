@@ -43,7 +43,8 @@ export abstract class PermitPool<G> implements Lender {
   // I1  #free + what is out = #limit; #free is negative only while a lowered limit is still exceeded
   // I2  whose turn it is waits only while it wants more than #free, or is about to hear of its abort
   // I3  permits go out in the order of the line, `acquire` callers resume in it, no newcomer overtakes a waiter
-  // I4  nobody waits for more than #limit; once closed, nobody waits and nothing goes out, but to a `Reclaim`
+  // I4  nobody waits for more than #limit; once closed, nobody waits and nothing goes out, but to a `Reclaim`; whoever is
+  //     about to hear of its abort hears of nothing else
   readonly #kind: string;
   readonly #owner: object;
   readonly #maxWaiting: number;
@@ -141,6 +142,7 @@ export abstract class PermitPool<G> implements Lender {
   giveBack(weight: number): number {
     this.#free += weight;
     if (this.#waits.size > 0) this.#serve();
+    if (this.#free > this.#limit && this.#waits.size > 0) this.#serveLive();
     return this.#free < this.#limit ? 0 : this.#whenFull();
   }
 
@@ -148,7 +150,7 @@ export abstract class PermitPool<G> implements Lender {
   resize(limit: number): void {
     this.#free += limit - this.#limit;
     this.#limit = limit;
-    for (const wait of this.#waits.inOrder()) {
+    for (const wait of this.#waits.live()) {
       try {
         checkWeight(wait.brought, limit);
       } catch (error) {
@@ -185,7 +187,7 @@ export abstract class PermitPool<G> implements Lender {
     notice?.("closed", this.#owner);
     if (this.waiting === 0) return;
     const error = new ClosedError(this.#kind);
-    for (const wait of this.#waits.inOrder()) {
+    for (const wait of this.#waits.live()) {
       if (!(wait instanceof Reclaim)) wait.reject(this.#refuse(error));
     }
   }
@@ -209,10 +211,22 @@ export abstract class PermitPool<G> implements Lender {
     const waits = this.#waits;
     for (let next = waits.first; next !== undefined && next.brought <= this.#free; next = waits.first) {
       if (next.isDoomed || (this.#closed && !(next instanceof Reclaim))) return;
-      waits.remove(next);
-      this.#take(next.brought);
-      next.grant(this.lend(next.brought, next)); // handed over in the same turn: nobody can slip in (I3)
+      this.#grant(next);
     }
+  }
+
+  /** Past those that are about to leave: what goes beyond the limit would be dropped before they have left. */
+  #serveLive(): void {
+    for (const wait of this.#waits.live()) {
+      if (wait.brought > this.#free) return;
+      this.#grant(wait);
+    }
+  }
+
+  #grant(wait: Wait<G, number>): void {
+    this.#waits.remove(wait);
+    this.#take(wait.brought);
+    wait.grant(this.lend(wait.brought, wait)); // handed over in the same turn: nobody can slip in (I3)
   }
 
   #whenFull(): number {

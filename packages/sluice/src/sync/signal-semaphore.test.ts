@@ -102,6 +102,20 @@ it("uses nothing up by an abort or a timeout", async () => {
   expect([sem.available, sem.waiting]).toEqual([1, 0]);
 });
 
+it("drops nothing of a release in the midst of an abort that somebody behind the aborting waits for", async () => {
+  const sem = new SignalSemaphore(1);
+  const call = new AbortController();
+  const released: boolean[] = [];
+  call.signal.addEventListener("abort", () => released.push(sem.release(2), sem.release(2)));
+  const aborted = [sem.acquire({ signal: call.signal }), sem.acquire({ signal: call.signal })];
+  const outcomes = Promise.allSettled(aborted);
+  const waits = [sem.acquire(), sem.acquire(), sem.acquire()];
+  call.abort("gave up");
+  await Promise.all(waits);
+  expect(await outcomes).toMatchObject([{ reason: "gave up" }, { reason: "gave up" }]);
+  expect([released, sem.available, sem.stats().surplus]).toEqual([[true, true], 1, 0]);
+});
+
 it("turns away waiters and newcomers when it closes, and who finds too many waiting", async () => {
   const sem = new SignalSemaphore(1, { maxWaiting: 1 });
   const waiter = sem.acquire();
