@@ -330,6 +330,19 @@ it("rejects all that wait when it closes, and all that come; what is held may st
   expect(lock.stats()).toMatchObject({ rejected: 5, reading: 0, writing: false });
 });
 
+it("closes in the midst of an abort, and who is about to hear of that is told its reason", async () => {
+  const lock = new RwLock();
+  const held = await lock.write();
+  const call = new AbortController();
+  const { signal } = call;
+  signal.addEventListener("abort", () => lock.close());
+  const outcomes = Promise.allSettled([lock.read({ signal }), lock.write({ signal }), lock.read()]);
+  call.abort("gave up");
+  expect(await outcomes).toMatchObject([{ reason: "gave up" }, { reason: "gave up" }, { reason: { code: "CLOSED" } }]);
+  held.release();
+  expect(lock.stats()).toMatchObject({ rejected: 1, aborted: 2, waiting: 0, waitingWriters: 0, reading: 0 });
+});
+
 it("lets nobody in by closing, though it ends the wait of a writer that readers waited for", async () => {
   const lock = new RwLock();
   using _ = await lock.read();

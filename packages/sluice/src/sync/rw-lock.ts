@@ -80,7 +80,7 @@ export class RwLock<T = undefined> {
   // I2  while nobody reads or writes nobody waits, but behind one that is about to hear of its abort
   // I3  fair: locks go out in arrival order. Otherwise the preferred stand before the others, and each in arrival order
   // I4  nobody waits whom the state would let in, but as in I2: not even for the rest of the turn
-  // I5  once closed, nobody waits and no lock goes out
+  // I5  once closed, no lock goes out and nobody waits, but who is about to hear of its abort
   readonly prefer: "fair" | "readers" | "writers";
   readonly name: string | undefined;
   /** Many may read at a time. There is no upgrade: to write, end the section first. */
@@ -205,8 +205,9 @@ export class RwLock<T = undefined> {
     if (this.#closed) return;
     this.#closed = true;
     notice?.("closed", this);
-    this.#rejected += this.waiting;
-    if (this.waiting > 0) this.#waiters.rejectAll(new ClosedError("lock"));
+    if (this.waiting === 0) return;
+    const error = new ClosedError("lock");
+    for (const wait of this.#waiters.live()) wait.reject(this.#refuse(error));
   }
 
   async #runRead<R>(fn: (context: ReadContext<T>) => R | PromiseLike<R>, options: WaitOptions = {}): Promise<R> {
