@@ -209,6 +209,24 @@ it("takes the time for ages from the clock's cheap reading where it has one", ()
   expect(list.oldestWaitMs(clock)).toBe(300);
 });
 
+it("lists all in order by about as many comparisons for each of 4 000 priorities as for each of 500", () => {
+  const compared = [500, 4_000].map((size) => {
+    let reads = 0;
+    const agingMs = {
+      valueOf: () => {
+        reads += 1;
+        return 1;
+      },
+    } as unknown as number;
+    const list = new WaitList<void>({ agingMs });
+    for (let priority = 0; priority < size; priority += 1) void list.wait({}, new VirtualClock(), undefined, priority);
+    reads = 0;
+    expect(list.inOrder()).toHaveLength(size);
+    return reads / size;
+  });
+  expect(compared[1]).toBeLessThan(2 * (compared[0] ?? 0));
+});
+
 /** Counts what is read and written of the links of a line, and of a signal's watchers. */
 class Traced extends Wait<void, number> {
   static touches = 0;
