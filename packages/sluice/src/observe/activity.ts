@@ -5,16 +5,23 @@
 import { AsyncContext } from "../internal/async-context.ts";
 
 export class Activity {
+  // I1  `parent` went on when this one began: who starts the next of his kind for ever leaves no chain behind
   readonly parent: Activity | undefined;
+  isOver = false;
 
-  constructor(parent: Activity | undefined) {
+  /** Within who runs now. */
+  constructor() {
+    let parent = context.get();
+    while (parent?.isOver === true) parent = parent.parent;
     this.parent = parent;
   }
+}
 
-  /** Whether `other` is this one or one that this one descends from. */
-  isWithin(other: Activity): boolean {
-    return this === other || this.parent?.isWithin(other) === true;
-  }
+/** Whether `activity` is `other`, or descends from it. */
+export function isWithin(activity: Activity, other: Activity): boolean {
+  let each: Activity | undefined = activity;
+  while (each !== undefined && each !== other) each = each.parent;
+  return each !== undefined;
 }
 
 const context = new AsyncContext<Activity | undefined>();

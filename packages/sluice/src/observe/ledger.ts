@@ -17,6 +17,8 @@ export interface Hold {
   readonly stack: string;
   /** Who has it: undefined outside any activity. */
   by: Activity | undefined;
+  /** It is an activity of its own, which is over when this goes back. */
+  isOwn: boolean;
   /** Nobody can give it back any more. */
   isCollected: boolean;
 }
@@ -103,6 +105,7 @@ export class Ledger implements Probe {
     if (taken === undefined) return;
     this.#goneHolds.unregister(taken);
     taken.lender.holds.delete(taken);
+    if (taken.isOwn && taken.by !== undefined) taken.by.isOver = true;
   }
 
   moved(from: object, to: object): void {
@@ -111,6 +114,7 @@ export class Ledger implements Probe {
     this.#goneHolds.unregister(taken);
     this.#goneHolds.register(to, taken, taken);
     this.#holds.set(to, taken);
+    if (taken.by !== undefined) taken.by.isOver = false; // it had only let go for a while
   }
 
   as<T>(hold: object, fn: () => T): T {
@@ -120,17 +124,21 @@ export class Ledger implements Probe {
   within<T>(hold: object, fn: () => T): T {
     const taken = this.#holds.get(hold);
     if (taken === undefined) return fn();
-    taken.by = new Activity(currentActivity());
+    taken.by = new Activity();
+    taken.isOwn = true;
     return inActivity(taken.by, fn);
   }
 
   slot<T>(lender: object, fn: Task<T>, weight: number): Task<T> {
     const origin = this.#origin();
     return (context) => {
-      const by = new Activity(currentActivity());
+      const by = new Activity();
       const hold = this.#enter(this.#lender(lender), weight, { ...origin, by });
       return endWith(
-        () => void hold.lender.holds.delete(hold),
+        () => {
+          hold.lender.holds.delete(hold);
+          by.isOver = true;
+        },
         () => inActivity(by, () => fn(context)),
       );
     };
@@ -159,7 +167,7 @@ export class Ledger implements Probe {
   }
 
   enter<T>(fn: () => T): T {
-    return inActivity(new Activity(currentActivity()), fn);
+    return inActivity(new Activity(), fn);
   }
 
   fannedOut(width: number, depth: number): void {
@@ -185,7 +193,7 @@ export class Ledger implements Probe {
   }
 
   #enter(lender: Lender, weight: number, { stack, by }: Origin): Hold {
-    const hold = { lender, weight, takenAt: this.#clock.now(), stack, by, isCollected: false };
+    const hold = { lender, weight, takenAt: this.#clock.now(), stack, by, isOwn: false, isCollected: false };
     lender.holds.add(hold);
     return hold;
   }

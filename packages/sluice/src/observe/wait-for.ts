@@ -3,7 +3,7 @@
  * himself. The largest set of waits of which that is true is what no grant will ever end.
  */
 import type { Stats } from "../internal/names.ts";
-import type { Activity } from "./activity.ts";
+import { type Activity, isWithin } from "./activity.ts";
 import type { Hold, Lender, Waiting } from "./ledger.ts";
 import { readingsOf } from "./readings.ts";
 
@@ -74,7 +74,7 @@ export class WaitFor {
 function obstaclesOf({ holds, parties, waits }: Lender): Obstacle[] {
   if (parties.size === 0) return [...holds];
   const present = [...waits].map(({ by }) => by).filter((by) => by !== undefined);
-  return [...parties].filter((party) => !present.some((by) => by.isWithin(party)));
+  return [...parties].filter((party) => !present.some((by) => isWithin(by, party)));
 }
 
 function isCollected(obstacle: Obstacle): boolean {
