@@ -98,6 +98,25 @@ it("cuts a schedule that does not end", async () => {
   expect(await explore(spin, { maxSteps: 5 })).toEqual({ schedules: 1, exhaustive: false, cut: 1, seed: 1 });
 });
 
+it("cuts a loop that chooses again and again", async () => {
+  expect(await explore(eager, { maxSteps: 5 })).toEqual({ schedules: 6, exhaustive: false, cut: 1, seed: 1 });
+  const careless = (stage: ExploreStage): void => {
+    eager(stage);
+    throw new Error("after the loop");
+  };
+  expect((await failureOf(careless, { maxSteps: 5 })).steps).toEqual(["goes on: false"]);
+});
+
+it("tries also what nobody waits for before and after all else, so that what comes too late is found", async () => {
+  const error = await failureOf(async ({ step, task, invariant }) => {
+    let [isOver, isWrittenLate] = [false, false];
+    invariant("nothing is written after the end", () => !isWrittenLate);
+    void step("writes", () => void (isWrittenLate = isOver));
+    await task("A", (actor) => actor.step("ends", () => void (isOver = true)));
+  });
+  expect(error.schedule).toEqual(["A starts", "A ends", "writes"]);
+});
+
 it("finds that nothing can go on, and who waits", async () => {
   const error = await failureOf(async ({ task }) => {
     const [fork, knife] = [new Semaphore(1), new Semaphore(1)];
@@ -182,6 +201,9 @@ it("tries each choice, at each place", async () => {
   const unsayable = await failureOf(({ choose }) => choose("does", [() => {}, expect.unreachable])());
   expect(unsayable.schedule).toEqual(["does: choice 2"]);
   await expect(explore(({ choose }) => choose("nothing", []))).rejects.toThrow("choices must not be empty");
+  await expect(explore(({ choose }) => choose("one", 5 as never))).rejects.toThrow(
+    "choices must be a list, got number",
+  );
 });
 
 it("hands a settled promise on as a step of its own", async () => {
@@ -222,6 +244,25 @@ it("fails by a task that nobody awaits, a step that rejects, a timer that throws
   }
 });
 
+it("fails by what can't be said, as null, undefined and an object without a prototype", async () => {
+  for (const [cause, said] of [
+    [undefined, "undefined"],
+    [null, "null"],
+    [Symbol("s"), "Symbol(s)"],
+    [Object.create(null) as unknown, "object"],
+  ] as const) {
+    const error = await failureOf(({ step }) => step("throws", () => Promise.reject(cause)));
+    expect([error.message.split(", when")[0], error.cause]).toEqual([`the scenario failed: ${said}`, cause]);
+  }
+});
+
+it("refuses an invariant that answers later, since nothing waits for it", async () => {
+  for (const check of [async () => false, () => Promise.reject(new Error("no"))]) {
+    const error = await failureOf(({ invariant }) => invariant("all is well", check));
+    expect(error.message).toMatch(/^it does not hold that all is well: the check must answer at once, got a promise/);
+  }
+});
+
 it("says what a step gave if it fits in the line, and what it threw", async () => {
   const error = await failureOf(async ({ step }) => {
     await step("gives", () => 5n);
@@ -233,7 +274,7 @@ it("says what a step gave if it fits in the line, and what it threw", async () =
     circle.self = circle;
     expect(await step("gives", () => circle)).toBe(circle);
     await step("throws", () => Promise.reject(new Error("away"))).catch(() => {});
-    await step("throws", Promise.reject(new Error("elsewhere"))).catch(() => {});
+    await step("throws", Promise.reject(new Error("elsewhere\nand more"))).catch(() => {});
     throw new Error("enough");
   });
   expect(error.steps).toEqual([
@@ -289,6 +330,14 @@ it("refuses a scenario that does not do the same each time", async () => {
     'the scenario must do the same each time: at step 1 it could "A starts", "B starts", and now "A starts", "C starts"',
   );
   run = 0;
+  const short = async ({ task }: ExploreStage): Promise<void> => {
+    run += 1;
+    if (run !== 2) await Promise.all(["A", "B"].map((name) => task(name, () => {})));
+  };
+  await expect(explore(short)).rejects.toThrow(
+    'the scenario must do the same each time: at step 1 it could "A starts", "B starts", and now it ends',
+  );
+  run = 0;
   const choosy = ({ choose }: ExploreStage): unknown => choose("takes", (run += 1) === 1 ? [1, 2] : [1, 2, 3]);
   await expect(explore(choosy)).rejects.toThrow(/^the scenario must do the same each time/);
 });
@@ -299,7 +348,10 @@ it("refuses bad options", async () => {
     [{ maxSchedules: 0 }, "maxSchedules must be an integer >= 1, got 0"],
     [{ randomSchedules: -1 }, "randomSchedules must be an integer >= 0, got -1"],
     [{ maxSteps: 0 }, "maxSteps must be an integer >= 1, got 0"],
+    [{ schedule: "A starts" as never }, "schedule must be a list of strings, got string"],
+    [{ schedule: null as never }, "schedule must be a list of strings, got null"],
   ];
+  await expect(explore(undefined as never)).rejects.toThrow("scenario must be a function, got undefined");
   for (const [options, message] of calls) await expect(explore(() => {}, options)).rejects.toThrow(message);
 });
 
@@ -309,6 +361,11 @@ async function calm({ task }: ExploreStage): Promise<void> {
 
 async function spin({ step }: ExploreStage): Promise<void> {
   for (;;) await step("looks again");
+}
+
+function eager({ choose }: ExploreStage): void {
+  let times = 0;
+  while (choose("goes on", [true, false])) if ((times += 1) > 20) throw new Error("it was not cut");
 }
 
 /** The numbers that the schedules were given. */

@@ -33,13 +33,14 @@ export type ExploreReport = Readonly<{
 
 /** Rejects with `ExploreError` if there is a schedule under which something throws, rejects or can't go on. */
 export async function explore(scenario: Scenario, options: ExploreOptions = {}): Promise<ExploreReport> {
+  if (typeof scenario !== "function") throw new TypeError(`scenario must be a function, got ${typeof scenario}`);
   const seed = checkInteger("seed", options.seed ?? 1, { min: Number.MIN_SAFE_INTEGER });
   const maxSchedules = checkInteger("maxSchedules", options.maxSchedules ?? 10_000, { min: 1 });
   const randomSchedules = checkInteger("randomSchedules", options.randomSchedules ?? 1_000, { min: 0 });
   const maxSteps = checkInteger("maxSteps", options.maxSteps ?? 200, { min: 1 });
   const search = new Search(scenario, seed, maxSteps);
   let finding: ExploreFinding | undefined;
-  if (options.schedule !== undefined) finding = await search.replay(options.schedule);
+  if (options.schedule !== undefined) finding = await search.replay(checkSchedule(options.schedule));
   else {
     finding = await search.exhaust(maxSchedules);
     if (finding === undefined && !search.isExhausted) finding = await search.wander(randomSchedules);
@@ -48,4 +49,9 @@ export async function explore(scenario: Scenario, options: ExploreOptions = {}):
   const { schedules, cut, isExhausted } = search;
   if (finding !== undefined) throw new ExploreError(finding, seed, schedules);
   return { schedules, exhaustive: isExhausted && cut === 0, cut, seed };
+}
+
+function checkSchedule(schedule: readonly string[]): readonly string[] {
+  if (Array.isArray(schedule)) return schedule;
+  throw new TypeError(`schedule must be a list of strings, got ${schedule === null ? "null" : typeof schedule}`);
 }

@@ -45,6 +45,7 @@ interface Line {
 
 class Stage implements ExploreStage {
   // I1  a step is in #ready from its announcement until it is picked; nothing else goes on but what a picked one set off
+  // I2  a run passes when all actors have ended and no step of theirs is left, whoever waits for it
   readonly clock = new ExploreClock();
   readonly random: Random;
   readonly #pick: Pick;
@@ -58,6 +59,8 @@ class Stage implements ExploreStage {
   #ready: Ready[] = [];
   #last = this.#scenario;
   #switches = 0;
+  /** Whether a choice would have been one step too many: what throws after it is no failure. */
+  #isCut = false;
   /** What the pick threw. */
   #refusal: unknown;
   #failure: { readonly why: string; readonly cause: unknown } | undefined;
@@ -75,7 +78,8 @@ class Stage implements ExploreStage {
       if (this.#refusal !== undefined) throw this.#refusal;
       this.#checkInvariants();
       if (this.#failure !== undefined) return this.#end(this.#finding("failed", this.#failure));
-      if (this.#actors.every(({ isPending, isBackground }) => !isPending || isBackground)) return this.#end("passed");
+      if (this.#isCut) return this.#end("cut");
+      if (this.#isOver()) return this.#end("passed");
       const ready = this.#options();
       if (ready.length === 0) return this.#end(this.#finding("stuck", { why: this.#whoIsStuck(), cause: undefined }));
       if (this.#lines.length >= this.#maxSteps) return this.#end("cut");
@@ -138,11 +142,21 @@ class Stage implements ExploreStage {
   }
 
   #choose<C>(actor: Actor, label: string, choices: readonly C[]): C {
+    if (!Array.isArray(choices)) throw new TypeError(`choices must be a list, got ${typeof choices}`);
     if (choices.length === 0) throw new RangeError("choices must not be empty");
+    if (this.#lines.length >= this.#maxSteps) {
+      this.#isCut = true;
+      throw new RangeError(`the schedule is cut at ${this.#maxSteps} steps`); // or a loop would choose for ever
+    }
     const keys = choices.map((choice, index) => said(actor, `${label}: ${show(choice) ?? `choice ${index + 1}`}`));
     const picked = this.#decide(keys);
     this.#lines.push({ key: this.#decisions.at(-1)?.keys[picked] as string, result: undefined });
     return choices[picked] as C;
+  }
+
+  #isOver(): boolean {
+    if (this.#actors.some(({ isPending, isBackground }) => isPending && !isBackground)) return false;
+    return this.#ready.every(({ actor }) => actor.isBackground);
   }
 
   #options(): Ready[] {
@@ -183,7 +197,11 @@ class Stage implements ExploreStage {
   #checkInvariants(): void {
     for (const { label, check } of this.#invariants) {
       try {
-        if (check() === false) this.#fail(`it does not hold that ${label}`, undefined);
+        const holds = check();
+        if (holds === false) this.#fail(`it does not hold that ${label}`, undefined);
+        if (!(holds instanceof Promise)) continue;
+        holds.catch(() => {}); // it is refused whatever it says
+        throw new TypeError("the check must answer at once, got a promise");
       } catch (cause) {
         this.#fail(`it does not hold that ${label}: ${text(cause)}`, cause);
       }
@@ -191,7 +209,7 @@ class Stage implements ExploreStage {
   }
 
   #fail(why: string, cause: unknown): void {
-    this.#failure ??= { why, cause };
+    if (!this.#isCut) this.#failure ??= { why, cause };
   }
 
   #whoIsStuck(): string {
@@ -231,7 +249,7 @@ function said({ name }: Actor, label: string): string {
 
 /** What fits in a line, and can be told at all. */
 function show(value: unknown): string | undefined {
-  if (value instanceof Error) return text(value);
+  if (value instanceof Error) return text(value).split("\n", 1)[0];
   try {
     const shown = typeof value === "string" ? value : typeof value === "bigint" ? `${value}n` : JSON.stringify(value);
     return shown !== undefined && shown.length <= MAX_SHOWN ? shown : undefined;
@@ -243,5 +261,9 @@ function show(value: unknown): string | undefined {
 const MAX_SHOWN = 40;
 
 function text(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
+  try {
+    return cause instanceof Error ? cause.message : String(cause);
+  } catch {
+    return typeof cause; // without a prototype
+  }
 }

@@ -15,6 +15,8 @@ export interface ExploreActor {
   /**
    * A point at which others may go first. All that an actor does until its next step is one act, as is what happens
    * between two `await`s. Say what it does, as a verb with its object: it is printed after the actor's name.
+   * The schedule goes on until it has happened, also if nobody waits for it; if it fails then, that is an unhandled
+   * rejection as anywhere.
    */
   readonly step: <T = void>(label: string, work?: StepWork<T>) => Promise<T>;
   /** One of `choices`; each of them is tried. */
@@ -28,7 +30,7 @@ export interface ExploreStage extends ExploreActor {
     fn: (actor: ExploreActor) => T | PromiseLike<T>,
     options?: { readonly background?: boolean | undefined },
   ) => Promise<T>;
-  /** Checked after each step: it must neither throw nor return false. `label` completes "it does not hold that …". */
+  /** Checked after each step: must neither throw nor return false or a promise. `label` completes "it does not hold that …". */
   readonly invariant: (label: string, check: () => unknown) => void;
   /** Its time passes to the next timer at any moment, as one more step. */
   readonly clock: Clock;

@@ -45,14 +45,14 @@ export class Search {
     let path: readonly Decision[] = [];
     while (this.schedules < maxSchedules) {
       const fixed = path;
-      const { decisions } = await this.#run((keys, depth) => {
+      const { outcome, decisions } = await this.#run((keys, depth) => {
         const decided = fixed[depth];
         if (decided === undefined) return 0;
         if (decided.keys.join("\n") === keys.join("\n")) return decided.picked;
-        throw new Error(
-          `the scenario must do the same each time: at step ${depth + 1} it could "${decided.keys.join('", "')}", and now "${keys.join('", "')}"`,
-        );
+        throw fickle(decided, depth, `"${keys.join('", "')}"`);
       });
+      const missed = fixed[decisions.length];
+      if (missed !== undefined && outcome === "passed") throw fickle(missed, decisions.length, "it ends");
       const last = decisions.findLastIndex(({ keys, picked }) => picked + 1 < keys.length);
       if (last === -1) {
         this.isExhausted = true;
@@ -113,6 +113,11 @@ function isLess({ outcome, switches }: Run, best: Failure | undefined): boolean 
   if (best === undefined) return true;
   const [steps, least] = [(outcome as ExploreFinding).schedule.length, best.finding.schedule.length];
   return steps < least || (steps === least && switches < best.switches);
+}
+
+function fickle({ keys }: Decision, depth: number, now: string): Error {
+  const before = `"${keys.join('", "')}"`;
+  return new Error(`the scenario must do the same each time: at step ${depth + 1} it could ${before}, and now ${now}`);
 }
 
 /** The first of `wanted` that can happen; if none can, whoever went last goes on. */
