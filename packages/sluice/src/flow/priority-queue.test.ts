@@ -50,7 +50,7 @@ it("holds items of one priority with any number of others between, in the order 
   expect(got).toEqual(got.toSorted((a, b) => (b % 7) - (a % 7) || a - b));
 });
 
-it("section 2.23: starves nobody: an item of low priority gains on those that come later", async () => {
+it("starves nobody: an item of low priority gains on those that come later", async () => {
   for (const [agingMs, expected] of [
     [100, true],
     [Infinity, false],

@@ -98,7 +98,7 @@ it("C039: a place that is free for who waits is never taken by who comes before 
   }
 });
 
-it("section 2.12: room is given on to who waits for it, in whatever way it comes about", async () => {
+it("room is given on to who waits for it, in whatever way it comes about", async () => {
   const ways: Record<string, (queue: PriorityQueue<string>) => unknown> = {
     take: (queue) => queue.take(),
     poll: (queue) => queue.poll(),
@@ -121,7 +121,7 @@ it("section 2.12: room is given on to who waits for it, in whatever way it comes
   expect(await put).toBe(true);
 });
 
-it("section 2.13: who waits for the end of what has ended already is told at once", async () => {
+it("who waits for the end of what has ended already is told at once", async () => {
   const queue = new Queue<number>(1);
   queue.close();
   await queue.consume(() => expect.fail("there is no item"));
@@ -136,7 +136,7 @@ it("section 2.13: who waits for the end of what has ended already is told at onc
   expect(isDone).toBe(true);
 });
 
-it("section 2.45: an item is not lost when its receiver is cancelled in the turn of the grant, and no drop is unseen", async () => {
+it("an item is not lost when its receiver is cancelled in the turn of the grant, and no drop is unseen", async () => {
   const lost: number[] = [];
   const queue = new Queue<number>(1, { whenFull: "drop-oldest", onUndelivered: (item) => lost.push(item) });
   const call = new AbortController();

@@ -65,7 +65,7 @@ it("waits for the first clause that can, and leaves all other lines in the same 
   expect([await first, a.poll(), full.poll()]).toEqual([{ key: "b", value: 7 }, 8, undefined]);
 });
 
-it("section 2.21: loses no message of a branch that did not win, where a race of takes loses one for each", async () => {
+it("loses no message of a branch that did not win, where a race of takes loses one for each", async () => {
   const [a, b] = [new Queue<string>(1), new Queue<string>(1)];
   const raced = Promise.race([a.take(), b.take()]);
   a.offer("a1");
