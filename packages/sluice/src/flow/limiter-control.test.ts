@@ -82,7 +82,7 @@ it("C033: clearing settles who waits and leaves what runs, and idle comes when t
   expect([await limit.run(() => "new"), limit.stats().cleared, limit.clear()]).toEqual(["new", 3, 0]);
 });
 
-it("item 10: settles dropped callers with a reason of the user's, and admits none of them in between", async () => {
+it("settles dropped callers with a reason of the user's, and admits none of them in between", async () => {
   const limit = new Limiter(2);
   const work = Promise.withResolvers<void>();
   const busy = limit.run(() => work.promise);
@@ -98,7 +98,7 @@ it("item 10: settles dropped callers with a reason of the user's, and admits non
   expect(new ClearedError("limiter").message).toBe("the line of the limiter was cleared");
 });
 
-it("item 13: resolves at once who waits for what is so already, and else only when nothing runs or waits", async () => {
+it("resolves at once who waits for what is so already, and else only when nothing runs or waits", async () => {
   const limit = new Limiter(1);
   await Promise.all([limit.drain({ timeoutMs: 0 }), limit.empty({ timeoutMs: 0 }), limit.below(1, { timeoutMs: 0 })]);
   limit.pause();
@@ -121,7 +121,7 @@ it.each([
   ["a clearing", (limit: Limiter) => limit.clear()],
   ["a timeout", (_: Limiter, __: AbortController, clock: VirtualClock) => clock.advance(50)],
   ["the end of the limiter", (limit: Limiter) => limit.abort()],
-] as const)("item 12: sees the line get shorter by %s", async (_, shorten) => {
+] as const)("sees the line get shorter by %s", async (_, shorten) => {
   const clock = new VirtualClock();
   const limit = new Limiter(1, { clock });
   const call = new AbortController();
@@ -194,7 +194,7 @@ it("F02.4: leaves an error that nobody looks at to the runtime, which reports it
   expect(seen).toEqual([new Error("first"), new Error("waited")]);
 });
 
-it("item 9: holds a list of who waits to be idle, and no chain of callbacks", async () => {
+it("holds a list of who waits to be idle, and no chain of callbacks", async () => {
   const limit = new Limiter(1);
   const busy = limit.run(() => turn());
   const idles = Array.from({ length: 50_000 }, () => limit.drain());
@@ -202,7 +202,7 @@ it("item 9: holds a list of who waits to be idle, and no chain of callbacks", as
   expect(limit.running).toBe(0);
 });
 
-it("item 15: has never a slot free that somebody waits for, after hours of calls, aborts, timeouts and failures", async () => {
+it("has never a slot free that somebody waits for, after hours of calls, aborts, timeouts and failures", async () => {
   const clock = new VirtualClock();
   const limit = new Limiter(3, { clock });
   for (let minute = 0; minute < 200; minute += 1) {

@@ -132,7 +132,7 @@ it("grants nothing in the midst of an abort to who is about to hear of it", asyn
   ]);
   stop.abort("enough");
   await turn();
-  expect([started, limit.waiting]).toEqual([["one", "free"], 0]);
+  expect([started, limit.waiting, limit.stats().aborted]).toEqual([["one", "free"], 0, 2]);
   await finishAll();
   expect(await outcomes).toMatchObject([{ reason: "enough" }, { reason: "enough" }, { value: "free" }]);
 });

@@ -28,10 +28,19 @@ await smtp.drain();
 await last;
 console.log(smtp.stats().completed, "in all");
 
+// Nothing starts while the database moves; then the most urgent does.
+const db = new Limiter(1);
+db.pause();
+void db.run(() => console.log("report"), { id: "report" });
+void db.run(() => console.log("login"), { priority: 1 });
+void db.run(() => console.log("page"));
+db.setPriority("report", -1);
+db.resume();
+await db.drain();
+
 // The same as one function.
 const limit = limiter(3);
-const squares = await Promise.all([1, 2, 3, 4].map((n) => limit(() => n * n)));
-console.log(squares);
+console.log(await limit.map([1, 2, 3, 4], (n) => n * n));
 
 // Prints:
 // a starts, 1 running, 0 waiting
@@ -46,4 +55,7 @@ console.log(squares);
 // f starts, 1 running, 0 waiting
 // f sent
 // 5 in all
+// login
+// page
+// report
 // [ 1, 4, 9, 16 ]
