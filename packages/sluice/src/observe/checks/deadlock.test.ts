@@ -77,13 +77,14 @@ it("finds a ring of three, once, and whoever stands behind it is no part of it",
     Mutex,
     Mutex,
   ];
+  const behind = new Mutex({ clock });
+  nest(behind, b);
+  void behind.run(() => {});
   nest(a, b);
   nest(b, c);
   nest(c, a);
   await turn();
   void a.run(() => {});
-  nest(new Mutex({ clock }), b);
-  await turn();
   await clock.advance(5_000);
   expect(rings(clock)).toMatchObject([{ facts: { waits: 3 } }]);
 });
@@ -219,6 +220,27 @@ it("F11.5: finds no ring at barriers to which all come in one order", async () =
   await clock.advance(5_000);
   expect(rings(clock)).toEqual([]);
   await Promise.all([first, activity(party)]);
+});
+
+it("takes who came to a barrier once for no party of it once others have come", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const barrier = new Barrier(2, { clock });
+  const mutex = new Mutex({ clock });
+  const { promise: newcomer, resolve: goOn } = Promise.withResolvers<void>();
+  const former = activity(async () => {
+    await barrier.wait();
+    await newcomer;
+    await mutex.run(() => {});
+  });
+  void activity(() => barrier.wait());
+  await turn();
+  const latter = mutex.run(() => barrier.wait());
+  goOn();
+  await turn();
+  await clock.advance(5_000);
+  expect(rings(clock)).toEqual([]); // the former waits for the latter, and the latter for somebody else
+  await Promise.all([barrier.wait(), latter, former]);
 });
 
 it("knows the children of a group by themselves, and as those of who has the group", async () => {
