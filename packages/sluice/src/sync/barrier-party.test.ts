@@ -73,6 +73,17 @@ it("F11.2: counts by registered parties, so that one that was forgotten or comes
   expect(counted.stats().rounds).toBe(1);
 });
 
+it("lets those on who still wait when the last party leaves, since nobody is missing", async () => {
+  const barrier = new Barrier(0);
+  const [first, last] = [barrier.register(), barrier.register()];
+  const wait = first.wait();
+  first.deregister();
+  expect(barrier.stats()).toMatchObject({ parties: 1, arrived: 0, waiting: 1 });
+  last.deregister();
+  expect(await wait).toEqual({ generation: 0, index: 0 });
+  expect(barrier.stats()).toMatchObject({ parties: 0, waiting: 0, rounds: 1 });
+});
+
 it("F11.2: counts who comes while the action of a full round runs, and lets it wait for the next", async () => {
   const { promise, resolve: finish } = Promise.withResolvers<void>();
   const barrier = new Barrier(1, { action: (generation) => (generation === 0 ? promise : undefined) });
@@ -80,7 +91,7 @@ it("F11.2: counts who comes while the action of a full round runs, and lets it w
   const round = [barrier.wait(), party.wait()];
   await expect(party.wait()).rejects.toThrow(MiscountError);
   const stranger = barrier.wait();
-  expect(barrier.stats()).toMatchObject({ acting: true, extra: 2, arrived: 1, waiting: 2 });
+  expect(barrier.stats()).toMatchObject({ acting: true, extra: 2, arrived: 1, waiting: 3 });
   finish();
   expect((await Promise.all(round)).map(({ generation }) => generation)).toEqual([0, 0]);
   expect(barrier.stats()).toMatchObject({ arrived: 1, waiting: 1, missing: "b" });

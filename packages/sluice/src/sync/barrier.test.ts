@@ -1,10 +1,12 @@
+import { getEventListeners } from "node:events";
 import { setImmediate as turn } from "node:timers/promises";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { BrokenBarrierError, MiscountError, TimeoutError } from "../errors.ts";
 import { namedEntries } from "../internal/names.ts";
+import { setNotice } from "../internal/probe.ts";
 import { abortCases } from "../testing/abort-suite.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
-import { Barrier } from "./barrier.ts";
+import { Barrier, type BarrierOptions } from "./barrier.ts";
 
 const waitCases = ["Barrier.wait", "BarrierParty.wait"].flatMap((name) =>
   abortCases({
@@ -96,7 +98,7 @@ it("runs the action once a round, when all have come and before anybody goes on"
   const barrier = new Barrier(2, { action });
   for (let round = 0; round < 2; round += 1)
     await Promise.all(["a", "b"].map((name) => barrier.wait().then(() => log.push(name))));
-  expect(log).toEqual(["action 0, 1 wait", "a", "b", "action 1, 1 wait", "a", "b"]);
+  expect(log).toEqual(["action 0, 2 wait", "a", "b", "action 1, 2 wait", "a", "b"]);
 });
 
 it("waits for an action that takes time", async () => {
@@ -219,6 +221,11 @@ it("does not arrive when it would have to wait and timeoutMs is 0", async () => 
   await first;
 });
 
+it("refuses an action that is no function", () => {
+  const options = { action: "sum" } as unknown as BarrierOptions;
+  expect(() => new Barrier(2, options)).toThrow("action must be a function, got string");
+});
+
 it("neither arrives nor breaks for bad options", async () => {
   const barrier = new Barrier(2);
   const signal = AbortSignal.abort();
@@ -250,6 +257,17 @@ it("tells those who wait when it is reset, and lets them come again", async () =
   await Promise.all([barrier.wait(), barrier.wait()]);
 });
 
+it("stays unbroken after a reset, though the functions of its parties fail by what they are told of it", async () => {
+  const barrier = new Barrier(1);
+  const parties = Promise.allSettled([1, 2].map(() => barrier.run(({ party }) => party.wait())));
+  await turn();
+  expect(barrier.waiting).toBe(2);
+  barrier.reset();
+  const codes = (await parties).map((each) => each.status === "rejected" && each.reason.code);
+  expect(codes).toEqual(["BROKEN_BARRIER", "BROKEN_BARRIER"]);
+  expect([barrier.isBroken, barrier.parties, barrier.stats().breaks]).toEqual([false, 1, 1]);
+});
+
 it("changes nothing by a reset that nobody waits for", async () => {
   const barrier = new Barrier(2);
   barrier.reset();
@@ -277,7 +295,10 @@ it("tells the last party that its round was broken while its action ran, and end
   expect([started.length, barrier.stats()]).toMatchObject([2, { rounds: 1, breaks: 1, extra: 0 }]);
 });
 
-it("lets a failing action of a round that was reset break nothing but that round", async () => {
+it("lets a failing action of a round that was reset break nothing but that round, and gives notice of it", async () => {
+  const failed: unknown[][] = [];
+  setNotice((...told) => void failed.push(told));
+  onTestFinished(() => setNotice(undefined));
   const { promise, reject } = Promise.withResolvers<void>();
   const action = (generation: number): unknown => (generation === 0 ? promise : undefined);
   const barrier = new Barrier(2, { action });
@@ -286,7 +307,10 @@ it("lets a failing action of a round that was reset break nothing but that round
   const first = barrier.wait();
   const failure = new Error("late");
   reject(failure);
-  expect(await broken).toMatchObject([{ reason: { code: "BROKEN_BARRIER" } }, { reason: failure }]);
+  const broke = { reason: { code: "BROKEN_BARRIER" } };
+  expect(await broken).toMatchObject([broke, broke]);
+  await turn();
+  expect(failed).toEqual([["failed", barrier, failure]]);
   await Promise.all([first, barrier.wait()]);
   expect(barrier.stats()).toMatchObject({ broken: false, breaks: 1, rounds: 1 });
 });
@@ -302,6 +326,22 @@ it("breaks for everybody when one gives up while the action runs", async () => {
   finish();
   const reasons = (await outcomes).map((each) => (each.status === "rejected" ? each.reason : undefined));
   expect(reasons).toMatchObject(["gave up", { cause: "gave up", missing: "" }, { cause: "gave up" }]);
+});
+
+it("ends the wait of the last party, too, when it gives up on an action that hangs", async () => {
+  const clock = new VirtualClock();
+  const failure = { code: "BROKEN_BARRIER", generation: 0 };
+  for (const how of ["abort", "timeout"] as const) {
+    const barrier = new Barrier(2, { action: () => new Promise(() => {}), clock });
+    const call = new AbortController();
+    const options = how === "abort" ? { signal: call.signal } : { timeoutMs: 10 };
+    const outcomes = Promise.allSettled([barrier.wait(), barrier.wait(options)]);
+    if (how === "abort") call.abort(new TimeoutError(10));
+    else await clock.advance(10);
+    expect(await outcomes).toMatchObject([{ reason: failure }, { reason: { code: "TIMEOUT" } }]);
+    expect(barrier.stats()).toMatchObject({ broken: true, breaks: 1, rounds: 0, waiting: 0 });
+    expect([clock.timers, getEventListeners(call.signal, "abort")]).toEqual([0, []]);
+  }
 });
 
 it("breaks when a party is about to hear of its abort, though the last comes in the midst of that", async () => {

@@ -8,7 +8,7 @@ import { systemClock } from "../clock/system.ts";
 import { BrokenBarrierError, MiscountError } from "../errors.ts";
 import { checkInteger, checkMs, checkSignal } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
-import { probe } from "../internal/probe.ts";
+import { notice, probe } from "../internal/probe.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { RunContext, WaitOptions } from "../policy.ts";
@@ -58,6 +58,8 @@ export type BarrierStats = Readonly<{
 /** A round that is full and whose action runs. */
 interface Acting {
   readonly generation: number;
+  /** By which the wait of its last party is known, if that waits. */
+  readonly last: BarrierPass | undefined;
   broken: BrokenBarrierError | undefined;
 }
 
@@ -73,6 +75,8 @@ export class Barrier {
   readonly #waiters: WaitList<BarrierPass, BarrierPass>;
   readonly #registered = new Set<RegisteredParty>();
   readonly #host: PartyHost;
+  /** By which a party is told of a break, and which it must not take for one more. */
+  readonly #told = new WeakSet<object>();
   #parties: number;
   #arrived = 0;
   #generation = 0;
@@ -87,6 +91,8 @@ export class Barrier {
   constructor(parties: number, options: BarrierOptions = {}) {
     this.#parties = checkInteger("parties", parties, { min: 0 });
     this.#action = options.action;
+    if (this.#action !== undefined && typeof this.#action !== "function")
+      throw new TypeError(`action must be a function, got ${typeof this.#action}`);
     this.#clock = options.clock ?? systemClock;
     this.#waiters = new WaitList<BarrierPass, BarrierPass>({
       owner: this,
@@ -147,8 +153,8 @@ export class Barrier {
   /**
    * Arrives, and waits for the others. A wait that aborts or times out breaks the barrier: the others of the round, and
    * all who come until `reset`, get `BrokenBarrierError`. So does a call whose signal has aborted already. With
-   * `timeoutMs` 0 only the last party arrives; to any other it is as if it had not called. The last party runs the
-   * action, and gets the action's error if it fails.
+   * `timeoutMs` 0 only the last party arrives, and waits for the action as long as that takes; to any other it is as if
+   * it had not called. The last party gets the action's error if it fails.
    */
   wait(options: WaitOptions = {}): Promise<BarrierPass> {
     return this.#arriveAndWait(options, undefined);
@@ -177,7 +183,7 @@ export class Barrier {
 
   /**
    * Calls `fn` as one party more, which leaves when `fn` has ended. If `fn` fails, the barrier breaks for the others,
-   * who would wait for this party in vain.
+   * who would wait for this party in vain; but not once more if it fails by being told that the barrier was broken.
    */
   async run<T>(fn: (context: BarrierContext) => T | PromiseLike<T>, { signal }: Partial<RunContext> = {}): Promise<T> {
     checkSignal(signal);
@@ -186,7 +192,7 @@ export class Barrier {
     try {
       return await fn({ signal, party });
     } catch (error) {
-      this.fail(error);
+      if (!this.#told.has(error as object)) this.fail(error);
       throw error;
     } finally {
       party.deregister();
@@ -214,13 +220,15 @@ export class Barrier {
       signal?.throwIfAborted();
       this.#checkArrival(party);
       const pass = { generation: this.#generation, index: this.#arrived };
-      if (this.#isComplete(this.#arrived + 1)) {
-        this.#countArrival(party);
-        return this.#trip(pass);
-      }
-      this.#waiters.refuseHaste(options);
-      const wait = this.#waiters.wait(options, this.#clock, pass);
+      const isLast = this.#isComplete(this.#arrived + 1);
+      if (!isLast) this.#waiters.refuseHaste(options);
+      const isOnItsWay = isLast && this.#action === undefined;
+      const limitMs = timeoutMs === 0 ? Infinity : timeoutMs;
+      const wait = isOnItsWay
+        ? Promise.resolve(pass)
+        : this.#waiters.wait({ signal, timeoutMs: limitMs }, this.#clock, pass);
       this.#countArrival(party);
+      if (isLast) this.#trip(pass);
       return wait;
     } catch (error) {
       return Promise.reject(error);
@@ -264,24 +272,22 @@ export class Barrier {
 
   /** Not while somebody is about to hear of its abort, which will break the round. */
   #isComplete(arrived: number): boolean {
-    if (arrived < this.#parties || this.#parties === 0 || this.#acting !== undefined) return false;
+    if (arrived < this.#parties || this.#acting !== undefined) return false;
+    if (this.#parties === 0 && this.waiting === 0) return false; // but who waits when the last party leaves goes on
     return this.#waiters.live().length === this.#waiters.size;
   }
 
   #advance(): void {
     // Nobody is the last party to be told of the action's error: it is the cause of what the others are told.
-    if (this.#isComplete(this.#arrived)) this.#trip(undefined).catch(() => {});
+    if (this.#isComplete(this.#arrived)) this.#trip(undefined);
   }
 
-  /** The round is complete. `last` is what its last party is told. */
-  #trip<L>(last: L): Promise<L> {
-    const acting: Acting = { generation: this.#generation, broken: undefined };
+  /** The round is complete. */
+  #trip(last: BarrierPass | undefined): void {
+    const acting: Acting = { generation: this.#generation, last, broken: undefined };
     this.#generation += 1;
     this.#arrived = 0;
-    if (this.#action === undefined) {
-      this.#letThrough(acting.generation);
-      return Promise.resolve(last);
-    }
+    if (this.#action === undefined) return this.#letThrough(acting.generation);
     this.#acting = acting;
     let result: unknown;
     try {
@@ -289,26 +295,28 @@ export class Barrier {
     } catch (error) {
       return this.#failAction(acting, error);
     }
-    if (!isThenable(result)) return this.#endAction(acting, last);
-    return whenSettled(
+    if (!isThenable(result)) return this.#endAction(acting);
+    void whenSettled(
       result,
-      () => this.#endAction(acting, last),
+      () => this.#endAction(acting),
       (error) => this.#failAction(acting, error),
     );
   }
 
-  #endAction<L>(acting: Acting, last: L): Promise<L> {
+  #endAction(acting: Acting): void {
     this.#acting = undefined;
     if (acting.broken === undefined) this.#letThrough(acting.generation);
     this.#advance(); // those who came meanwhile may be all
-    return acting.broken === undefined ? Promise.resolve(last) : Promise.reject(acting.broken);
   }
 
-  #failAction(acting: Acting, error: unknown): Promise<never> {
-    if (acting.broken === undefined) this.fail(error);
+  #failAction(acting: Acting, error: unknown): void {
+    if (acting.broken === undefined) {
+      const last = this.#waiters.live().find(({ brought }) => brought === acting.last);
+      last?.reject(error); // whose leaving breaks the round for the others
+      this.fail(error);
+    } else notice?.("failed", this, error); // all have been told of another cause
     this.#acting = undefined;
     this.#advance(); // it may have been reset meanwhile, and be full again
-    return Promise.reject(error);
   }
 
   #letThrough(generation: number): void {
@@ -328,6 +336,7 @@ export class Barrier {
     const full = this.#full();
     const missing = full === undefined ? this.#missing() : "";
     const error = new BrokenBarrierError(full ?? this.#generation, missing, { cause });
+    this.#told.add(error);
     this.#breaks += 1;
     this.#generation += 1;
     this.#arrived = 0;
