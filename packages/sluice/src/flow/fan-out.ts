@@ -25,7 +25,7 @@ export interface FanOutOptions {
   /**
    * Told of each error that neither the outcome nor the rejection tells: of branches that ended after their answer was
    * no longer wanted, other than by the reason they were aborted with, and of optional ones when a required one failed.
-   * What it throws is an unhandled rejection. @default ignored
+   * What it throws is uncaught. @default ignored
    */
   readonly onLateError?: ((error: unknown, branch: string) => void) | undefined;
 }

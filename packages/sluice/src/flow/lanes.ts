@@ -27,7 +27,7 @@ export interface MapOptions {
   readonly signal?: AbortSignal | undefined;
   /**
    * Told of what fails after the result is known: a call that was still running, other than by the reason it was
-   * aborted with, or a source that fails to close. What it throws is an unhandled rejection. @default ignored
+   * aborted with, or a source that fails to close. What it throws is uncaught. @default ignored
    */
   readonly onLateError?: ((error: unknown) => void) | undefined;
 }
