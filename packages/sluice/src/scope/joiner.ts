@@ -4,7 +4,7 @@
  */
 import { checkInteger } from "../internal/check.ts";
 
-/** `cancelled` is who was ended by a signal and rejected with its reason, or with an `AbortError`: that is no failure. */
+/** `cancelled`: ended by a signal, and rejected with its reason or with an `AbortError`. That is no failure. */
 export type TaskOutcome<T> =
   | { readonly status: "fulfilled"; readonly value: T }
   | { readonly status: "rejected" | "cancelled"; readonly reason: unknown };
@@ -19,7 +19,7 @@ export interface Joiner<T, R> {
   result(): R;
 }
 
-/** The first failure cancels the others, and `join` throws it as it is. Keeps no values: each child's promise has its own. */
+/** The first failure cancels the others, and `join` throws it as it is. Values are for the promises of the children. */
 export function failFast(): Joiner<unknown, void> {
   let failure: { readonly reason: unknown } | undefined;
   return {
@@ -33,7 +33,10 @@ export function failFast(): Joiner<unknown, void> {
   };
 }
 
-/** Lets all of them end. Gives the values in the order of start, or throws an `AggregateError` of all failures in that order, of one as well. */
+/**
+ * Lets all of them end. Gives the values in the order of start, or throws an `AggregateError` of all failures in that
+ * order, of one as well.
+ */
 export function collectAll<T>(): Joiner<T, T[]> {
   const [values, failures] = [new InOrder<T>(), new InOrder<unknown>()];
   return {
@@ -61,13 +64,19 @@ export function settleAll<T>(): Joiner<T, TaskOutcome<T>[]> {
   };
 }
 
-/** The first success cancels the others and is what `join` gives. Without one: an `AggregateError` of the failures in the order of start. */
+/**
+ * The first success cancels the others and is what `join` gives. Without one: an `AggregateError` of the failures in the
+ * order of start.
+ */
 export function firstSuccess<T>(): Joiner<T, T> {
   const one = quorum<T>(1);
   return { onOutcome: (outcome, index) => one.onOutcome(outcome, index), result: () => one.result()[0] as T };
 }
 
-/** The first to succeed or fail cancels the others and is what `join` gives or throws. Without one: an `AggregateError` of none. */
+/**
+ * The first to succeed or fail cancels the others and is what `join` gives or throws. Without one: an `AggregateError`
+ * of none.
+ */
 export function firstSettled<T>(): Joiner<T, T> {
   let first: TaskOutcome<T> | undefined;
   return {
@@ -83,7 +92,10 @@ export function firstSettled<T>(): Joiner<T, T> {
   };
 }
 
-/** As soon as `count` have succeeded the others are cancelled; gives those values in the order of start. With fewer: an `AggregateError` of the failures in that order. */
+/**
+ * As soon as `count`, an integer >= 1, have succeeded, the others are cancelled; gives those values in the order of
+ * start. With fewer: an `AggregateError` of the failures in that order.
+ */
 export function quorum<T>(count: number): Joiner<T, T[]> {
   checkInteger("count", count, { min: 1 });
   const [values, failures] = [new InOrder<T>(), new InOrder<unknown>()];

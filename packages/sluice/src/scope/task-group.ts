@@ -44,7 +44,10 @@ export interface TaskGroup<T = unknown, R = void> extends AsyncDisposable {
    * that awaits it waits for itself.
    */
   join(): Promise<R>;
-  /** Cancels the children: who runs has its signal aborted, who waits is rejected. Idempotent. @param reason as for `AbortController.abort` */
+  /**
+   * Cancels the children: who runs has its signal aborted, who waits is rejected. Idempotent.
+   * @param reason as for `AbortController.abort`
+   */
   abort(reason?: unknown): void;
 }
 

@@ -30,7 +30,10 @@ export interface ExploreStage extends ExploreActor {
     fn: (actor: ExploreActor) => T | PromiseLike<T>,
     options?: { readonly background?: boolean | undefined },
   ) => Promise<T>;
-  /** Checked after each step: must neither throw nor return false or a promise. `label` completes "it does not hold that …". */
+  /**
+   * Checked after each step: must neither throw nor return false or a promise. `label` completes "it does not hold
+   * that …".
+   */
   readonly invariant: (label: string, check: () => unknown) => void;
   /** Its time passes to the next timer at any moment, as one more step. */
   readonly clock: Clock;
