@@ -1,3 +1,4 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import * as fc from "fast-check";
@@ -176,7 +177,7 @@ it("keeps order while bursts of thousands come and go", () => {
   }
 });
 
-it("takes at most 40 B for each of a million timers, and gives the memory of a burst back", () => {
+it("takes at most 40 B for each of a million timers, and gives the memory of a burst back", async () => {
   const queue = new TimerQueue();
   const task = named(1);
   const lasting = queue.insert(YEAR_MS, task);
@@ -184,11 +185,11 @@ it("takes at most 40 B for each of a million timers, and gives the memory of a b
   for (let id = 0; id < 1_000_000; id += 1) queue.insert(60_000 + (id % 60_000), task);
   expect((bytes() - before) / 1_000_000).toBeLessThan(40);
   expect(drain(queue, 120_000)).toHaveLength(1_000_000);
-  expect(bytes() - before).toBeLessThan(1_000_000);
+  expect(await bytesOnceBelow(before + 1_000_000)).toBeLessThan(before + 1_000_000);
   expect(queue.cancel(lasting)).toBe(true);
 });
 
-it("gives memory back also if some timer of the burst outlives it, once others have come and gone", () => {
+it("gives memory back also if some timer of the burst outlives it, once others have come and gone", async () => {
   const queue = new TimerQueue();
   const task = named(1);
   const before = bytes();
@@ -199,7 +200,7 @@ it("gives memory back also if some timer of the burst outlives it, once others h
   expect(queue.cancel(last)).toBe(true);
   for (let id = 0; id < 400_000; id += 1) queue.cancel(queue.insert(id, task));
   handles.length = 0;
-  expect(bytes() - before).toBeLessThan(1_000_000);
+  expect(await bytesOnceBelow(before + 1_000_000)).toBeLessThan(before + 1_000_000);
 });
 
 it("keeps no task alive that has been taken or cancelled", async () => {
@@ -218,6 +219,12 @@ function insertAndRemove(queue: TimerQueue): WeakRef<object>[] {
   queue.popDue(1);
   queue.insert(3, named(3));
   return [new WeakRef(first), new WeakRef(second)];
+}
+
+/** Another thread gives buffers back, in its own time. */
+async function bytesOnceBelow(limit: number): Promise<number> {
+  for (let tries = 0; bytes() >= limit && tries < 200; tries += 1) await turn();
+  return bytes();
 }
 
 function bytes(): number {

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { Clock, TimerTask } from "./clock.ts";
-import { systemClock as realClock } from "./system.ts";
+import { wheelClock as realClock } from "./wheel-clock.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -32,7 +32,7 @@ beforeEach(async () => {
   });
   vi.stubGlobal("clearTimeout", (native: Native) => void (natives = natives.filter((each) => each !== native)));
   vi.resetModules();
-  ({ systemClock: clock } = await import("./system.ts"));
+  ({ wheelClock: clock } = await import("./wheel-clock.ts"));
 });
 
 afterEach(() => {
@@ -235,9 +235,9 @@ it("is moved by timers that were faked before it was loaded", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }); // and not `performance`
   try {
     vi.resetModules();
-    const { systemClock } = await import("./system.ts");
+    const { wheelClock } = await import("./wheel-clock.ts");
     const { entries, of } = log();
-    for (const delayMs of [30, 10, 20]) systemClock.setTimer(delayMs, of(delayMs));
+    for (const delayMs of [30, 10, 20]) wheelClock.setTimer(delayMs, of(delayMs));
     expect(vi.getTimerCount()).toBe(3);
     vi.runOnlyPendingTimers();
     expect(entries).toEqual([10, 20, 30]);
@@ -266,7 +266,7 @@ it.each([
   ],
 ])("C083: a process %s", async (_, code, output) => {
   const script = `
-    import { systemClock as clock } from ${JSON.stringify(new URL("./system.ts", import.meta.url).href)};
+    import { wheelClock as clock } from ${JSON.stringify(new URL("./wheel-clock.ts", import.meta.url).href)};
     const task = { onTimer() {} };
     for (let id = 0; id < 10_000; id += 1) {
       clock.setTimer(60_000, task).cancel();

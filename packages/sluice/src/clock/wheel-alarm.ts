@@ -4,10 +4,8 @@
  * waking once in vain. With the last timer it stops keeping the process alive.
  */
 import type { Timer, TimerTask } from "./clock.ts";
+import { MAX_LEG_MS } from "./system.ts";
 import { TimerQueue } from "./timer-queue.ts";
-
-/** `setTimeout` fires at once when the delay is longer than this. */
-export const MAX_LEG_MS: number = 2 ** 31 - 1;
 
 /** The runtime's own, whatever a test puts in their place later: what was set before goes on by them. */
 const { setTimeout, clearTimeout, performance } = globalThis;
