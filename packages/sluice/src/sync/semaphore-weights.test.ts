@@ -232,6 +232,16 @@ it("drains when nothing is held and nobody waits, at once if so, and turns nobod
   await drain;
 });
 
+it("gives nothing out once it is closed, though permits are free and those before have left", async () => {
+  const sem = new Semaphore(2);
+  await sem.acquire();
+  const waits = [sem.acquire({ weight: 2 }), sem.acquire()];
+  sem.close();
+  for (const call of [...waits, sem.acquire(), sem.run(() => 1)]) await expect(call).rejects.toThrow(ClosedError);
+  expect([sem.tryAcquire(), sem.available, sem.waiting]).toEqual([undefined, 1, 0]);
+  expect(sem.stats()).toMatchObject({ granted: 1, rejected: 4 });
+});
+
 it("drains with what was held when it was closed", async () => {
   const sem = new Semaphore(1);
   const held = await sem.acquire();

@@ -73,6 +73,7 @@ it("gives several releases to those who wait first, and keeps what there is room
   await Promise.all(waits);
   expect(sem.available).toBe(1);
   expect([sem.release(2), sem.available]).toEqual([false, 2]);
+  expect([sem.tryAcquire({ weight: 2 }), sem.available, sem.tryAcquire()]).toEqual([true, 0, false]);
   for (const bad of [0, 1.5, "1"]) expect(() => sem.release(bad as number)).toThrow(/^count must be /);
 });
 
