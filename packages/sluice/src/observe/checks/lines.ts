@@ -38,10 +38,9 @@ export function growsOld({ looks, thresholds }: Exam): Report[] {
 
 /** H07: whose slots are all taken while somebody has waited long, the one with the oldest wait first. */
 export function saturated({ looks, thresholds }: Exam): Report[] {
-  const full = looks.filter(({ stats, readings }) => {
+  const full = looks.filter(({ readings }) => {
     const { limit, used = 0, ageMs = 0, depth = 0 } = readings;
-    const isHeldBack = Number(stats["blocked"] ?? 0) > 0; // a stage of a pipeline, by the next one
-    return limit !== undefined && used >= limit && depth > 0 && ageMs >= thresholds.maxWaitMs && !isHeldBack;
+    return limit !== undefined && used >= limit && depth > 0 && ageMs >= thresholds.maxWaitMs;
   });
   const byAge = full.toSorted((a, b) => (b.readings.ageMs ?? 0) - (a.readings.ageMs ?? 0));
   return byAge.map(({ subject, dependency, readings }, index) => {
