@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { systemClock } from "../clock/system.ts";
@@ -189,6 +190,16 @@ it("lets the abort win when it falls in one turn with the timeout, whichever tim
   const outcomes = Promise.allSettled(waits);
   await clock.advance(10);
   expect(await outcomes).toMatchObject([{ reason: "early" }, { reason: "late" }]);
+});
+
+it("hears of an abort whose event another listener has stopped", async () => {
+  const list = new WaitList<void>();
+  const call = new AbortController();
+  call.signal.addEventListener("abort", (event) => event.stopImmediatePropagation());
+  const wait = expect(list.wait({ signal: call.signal }, new VirtualClock(), undefined)).rejects.toBe("gone");
+  call.abort("gone");
+  expect([list.size, getEventListeners(call.signal, "abort").length]).toEqual([0, 1]);
+  await wait;
 });
 
 it("keeps a wait out of the line when its clock or signal throws, with no timer left", () => {
