@@ -95,6 +95,7 @@ it("rejects and calls nothing when options are bad, open or closed", async () =>
     expect([called, gate.waiting, gate.stats().passed]).toEqual([false, 0, 0]);
   }
   expect(() => new Gate({ maxWaiting: -1 })).toThrow("maxWaiting must be an integer >= 0 or Infinity, got -1");
+  expect(() => new Gate({ open: "false" as unknown as boolean })).toThrow("open must be a boolean, got string");
 });
 
 it("turns away who would wait when as many wait as may", async () => {

@@ -47,6 +47,7 @@ export class Gate implements Policy {
   constructor(options: GateOptions = {}) {
     this.#maxWaiting = checkInteger("maxWaiting", options.maxWaiting ?? Infinity, { min: 0, infinity: true });
     this.#isOpen = options.open ?? false;
+    if (typeof this.#isOpen !== "boolean") throw new TypeError(`open must be a boolean, got ${typeof this.#isOpen}`);
     this.#clock = options.clock ?? systemClock;
     this.#waiters = new WaitList<void>({ owner: this });
     this.name = options.name;

@@ -169,7 +169,10 @@ it("lets others wait where reentry throws, and who has given the guard back", as
 });
 
 it("refuses options that are none", async () => {
-  expect(() => new Mutex({ reentry: "allow" as "wait" })).toThrow("reentry must be one of wait, throw, got allow");
+  for (const reentry of ["allow", Symbol("wait")]) {
+    const message = `reentry must be one of wait, throw, got ${String(reentry)}`;
+    expect(() => new Mutex({ reentry: reentry as "wait" })).toThrow(message);
+  }
   expect(() => new Mutex({ maxWaiting: -1 })).toThrow(RangeError);
   expect(() => new Mutex({ agingMs: -1 })).toThrow(RangeError);
   const mutex = new Mutex();
