@@ -2,6 +2,7 @@
  * Which locks the function that runs now was called under, told by the runtime's async context (Node, Deno, Bun): a
  * browser has none, and there nothing is known.
  */
+import { AsyncContext } from "../internal/async-context.ts";
 
 /** The guard of a lock, and what was held around it. */
 interface Hold {
@@ -10,33 +11,16 @@ interface Hold {
   readonly around: Hold | undefined;
 }
 
-interface Context {
-  getStore(): Hold | undefined;
-  run<T>(hold: Hold, fn: () => T): T;
-}
-
-interface Runtime {
-  readonly process?: {
-    getBuiltinModule?(id: "node:async_hooks"): { readonly AsyncLocalStorage: new () => Context } | undefined;
-  };
-}
-
-let context: Context | undefined;
-
-/** To be called before anything is held: a context that nobody needs costs each promise a little. */
-export function followHolds(): void {
-  const hooks = (globalThis as Runtime).process?.getBuiltinModule?.("node:async_hooks");
-  if (hooks !== undefined) context ??= new hooks.AsyncLocalStorage();
-}
+const context = new AsyncContext<Hold>();
 
 /** Calls `fn`, and knows from within that this guard of `lock` is held around it. */
 export function holding<T>(lock: object, guard: Hold["guard"], fn: () => T): T {
-  return context === undefined ? fn() : context.run({ lock, guard, around: context.getStore() }, fn);
+  return context.run({ lock, guard, around: context.get() }, fn);
 }
 
 /** Whether who asks runs under a guard of this lock that hasn't been given back. */
 export function holds(lock: object): boolean {
-  for (let hold = context?.getStore(); hold !== undefined; hold = hold.around) {
+  for (let hold = context.get(); hold !== undefined; hold = hold.around) {
     if (hold.lock === lock && hold.guard.isHeld) return true;
   }
   return false;

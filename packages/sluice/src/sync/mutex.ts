@@ -8,7 +8,7 @@ import { checkOneOf } from "../internal/check.ts";
 import { register } from "../internal/names.ts";
 import { probe } from "../internal/probe.ts";
 import type { Policy, PriorityWaitOptions, RunContext, WaitOptions } from "../policy.ts";
-import { followHolds, holding, holds } from "./holds.ts";
+import { holding, holds } from "./holds.ts";
 import { lenderOf, type Permit } from "./permit.ts";
 import { LendingPool, type LineOptions, type LineStats } from "./permit-pool.ts";
 
@@ -37,7 +37,6 @@ export class Mutex implements Policy {
   constructor(options: MutexOptions = {}) {
     this.#throwsOnReentry = checkOneOf("reentry", options.reentry ?? "wait", ["wait", "throw"]) === "throw";
     this.#pool = new LendingPool("mutex", this, 1, options);
-    if (this.#throwsOnReentry) followHolds();
     this.name = options.name;
     register("mutex", options, this);
   }

@@ -10,7 +10,7 @@ import { type NameOptions, register } from "../internal/names.ts";
 import { notice, probe } from "../internal/probe.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import type { RunContext, WaitOptions } from "../policy.ts";
-import { followHolds, holding, holds } from "./holds.ts";
+import { holding, holds } from "./holds.ts";
 import {
   type GuardHost,
   issueRead,
@@ -115,7 +115,6 @@ export class RwLock<T = undefined> {
       endWrite: (since) => this.#endWrite(since),
       downgrade: (since) => this.#downgrade(since),
     };
-    if (this.#throwsOnReentry) followHolds();
     this.readers = { run: (fn, waitOptions) => this.#runRead(fn, waitOptions) };
     this.writers = { run: (fn, waitOptions) => this.#runWrite(fn, waitOptions) };
     this.name = options.name;
