@@ -131,6 +131,17 @@ it.each(["throws", "rejects"])("breaks for everybody when the action %s, and tel
   await expect(barrier.wait()).rejects.toThrow(BrokenBarrierError);
 });
 
+it("is usable again when it is reset after its action has failed", async () => {
+  const barrier = new Barrier(2, {
+    action: (generation) => (generation === 0 ? Promise.reject(new Error("full")) : 1),
+  });
+  await Promise.allSettled([barrier.wait(), barrier.wait()]);
+  expect(barrier.isBroken).toBe(true);
+  barrier.reset();
+  const indexes = (await Promise.all([barrier.wait(), barrier.wait()])).map(({ index }) => index);
+  expect([barrier.isBroken, indexes, barrier.stats().rounds]).toEqual([false, [0, 1], 1]);
+});
+
 it("F11.1: breaks for everybody when one that waits aborts, and names who is missing", async () => {
   const barrier = new Barrier(2);
   const missing = barrier.register("parser");

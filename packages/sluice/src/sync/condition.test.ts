@@ -293,7 +293,7 @@ it("has the mutex again before it rejects, by abort or timeout, however long tha
   const { mutex, condition } = make(clock);
   const call = new AbortController();
   const outcomes: unknown[] = [];
-  for (const options of [{ signal: call.signal }, { timeoutMs: 50 }]) {
+  for (const options of [{ signal: call.signal, timeoutMs: 90 }, { timeoutMs: 50 }]) {
     const guard = await mutex.acquire();
     const held = (error: unknown): unknown => outcomes.push([error, mutex.isHeldBy(guard)]) && guard.release();
     condition.wait(guard, options).catch(held);
@@ -302,7 +302,9 @@ it("has the mutex again before it rejects, by abort or timeout, however long tha
   call.abort("gone");
   expect([condition.waiting, mutex.waiting, getEventListeners(call.signal, "abort").length]).toEqual([1, 1, 0]);
   await clock.advance(500);
+  condition.signal();
   expect([outcomes, condition.waiting, mutex.waiting, clock.timers]).toEqual([[], 0, 2, 0]);
+  expect(condition.stats()).toMatchObject({ woken: 0, unheard: 1 });
   holder.release();
   await turn();
   expect(outcomes).toMatchObject([

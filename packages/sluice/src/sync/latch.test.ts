@@ -107,6 +107,16 @@ it("times out by its clock, and leaves the others to wait", async () => {
   await patient;
 });
 
+it("lets a wait with a limit through when it opens in time, and leaves no timer", async () => {
+  const clock = new VirtualClock();
+  const latch = new Latch(1, { clock });
+  const wait = latch.wait({ timeoutMs: 50 });
+  await clock.advance(49);
+  latch.countDown();
+  await wait;
+  expect([latch.waiting, clock.timers, latch.stats().timedOut]).toEqual([0, 0, 0]);
+});
+
 it("tells by name what is missing, who waits and since when", async () => {
   const clock = new VirtualClock();
   const latch = new Latch(3, { name: "warm-up", clock });
