@@ -1,4 +1,5 @@
 import { getEventListeners } from "node:events";
+import { types } from "node:util";
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { systemClock } from "../clock/system.ts";
@@ -190,6 +191,28 @@ it("lets the abort win when it falls in one turn with the timeout, whichever tim
   const outcomes = Promise.allSettled(waits);
   await clock.advance(10);
   expect(await outcomes).toMatchObject([{ reason: "early" }, { reason: "late" }]);
+});
+
+it("is as good as any other promise to whoever does not know what it is", async () => {
+  const list = new WaitList<number>();
+  const [first, second] = [0, 1].map(() => list.wait({}, new VirtualClock(), undefined)) as [
+    Promise<number>,
+    Promise<number>,
+  ];
+  expect([first instanceof Promise, types.isPromise(first), Promise.resolve(first) === first]).toEqual([
+    true,
+    true,
+    true,
+  ]);
+  for (const next of [first.then(() => 0), first.catch(() => 0), first.finally(() => {})])
+    expect(Object.getPrototypeOf(next)).toBe(Promise.prototype);
+  expect(JSON.stringify({ first, second })).toBe(
+    JSON.stringify({ first: Promise.resolve(), second: Promise.resolve() }),
+  );
+  const joined = [Promise.all([first, second]), Promise.race([second, first]), Promise.any([first, second])];
+  list.shift()?.grant(1);
+  list.shift()?.grant(2);
+  expect(await Promise.all(joined)).toEqual([[1, 2], 1, 1]);
 });
 
 it("hears of an abort whose event another listener has stopped", async () => {

@@ -61,6 +61,11 @@ export class Wait<T, B = void> extends Promise<T> implements Watching {
     if (signal !== undefined) watch(this, signal);
   }
 
+  /** As of any promise: its neighbours are nobody's business, and lead back to it. */
+  toJSON(): object {
+    return {};
+  }
+
   /** Called whenever it leaves the line, granted or not. */
   disarm(): void {
     this.watchers?.leave(this);
