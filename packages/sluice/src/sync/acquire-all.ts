@@ -122,14 +122,12 @@ class Claim extends Watcher {
   }
 
   start(): Promise<Permit> {
-    const { signal, timeoutMs } = this.#options;
+    const { signal } = this.#options;
     this.#orFail(() => {
       if (this.#permits.takeFree(this.#wanted)) {
-        this.#isOver = true;
         queueMicrotask(() => this.#settle(this.#permits)); // in as many turns as after a wait
         return;
       }
-      if (timeoutMs === 0) throw new TimeoutError(0);
       if (signal !== undefined) this.watch(signal);
       this.#wait();
     });
@@ -144,7 +142,7 @@ class Claim extends Watcher {
   #wait(): void {
     const { signal, timeoutMs = Infinity, priority } = this.#options;
     const leftMs = timeoutMs - (this.#clock.now() - this.#startedAt);
-    if (leftMs <= 0) throw new TimeoutError(timeoutMs);
+    if (leftMs <= 0) throw new TimeoutError(timeoutMs); // also with 0, which tries once
     const [from, weight] = this.#wanted[this.#permits.held.length] ?? [];
     from?.acquire({ signal, timeoutMs: leftMs, priority, weight }).then(this.#take, this.#refused);
   }
