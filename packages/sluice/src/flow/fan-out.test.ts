@@ -40,21 +40,28 @@ it("does without an optional branch that fails, and says so", async () => {
 
 it("F05.2: ends a branch that hangs at its own limit, or all at the deadline, and tells how long each took", async () => {
   const clock = new VirtualClock();
+  let signal: AbortSignal | undefined;
+  const limited = (context: BranchContext): Promise<never> => {
+    signal = context.signal;
+    return hang();
+  };
   const outcome = fanOut(
     {
-      quick: () => elapse(clock, 20),
-      limited: { run: hang, optional: true, timeoutMs: 50, fallback: "late" },
+      quick: { run: () => elapse(clock, 20), timeoutMs: 100 },
+      limited: { run: limited, optional: true, timeoutMs: 50, fallback: "late" },
       hanging: { run: hang, optional: true },
     },
     { clock, timeoutMs: 200 },
   );
-  await clock.advance(199);
-  await clock.advance(1);
+  await clock.advance(30);
+  expect(clock.timers).toBe(2); // that of `limited`, and the deadline
+  await clock.advance(170);
   const { values, branches, durationMs } = await outcome;
   expect(values).toEqual({ quick: undefined, limited: "late", hanging: undefined });
   expect([branches.quick.durationMs, branches.limited.durationMs, branches.hanging.durationMs]).toEqual([20, 50, 200]);
   expect(branches.limited).toMatchObject({ status: "timed-out", error: { code: "TIMEOUT", timeoutMs: 50 } });
   expect(branches.hanging).toMatchObject({ status: "timed-out", error: { code: "TIMEOUT", timeoutMs: 200 } });
+  expect(signal?.reason).toBe(branches.limited.error);
   expect([durationMs, clock.timers]).toEqual([200, 0]);
 });
 

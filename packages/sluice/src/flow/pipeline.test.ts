@@ -168,6 +168,19 @@ it("F06.4: stops from the source to the sink: nothing more is read, and nothing 
   expect([closed, clock.timers]).toEqual([true, 0]);
 });
 
+it("F06.4: stops though its source, a list, can't be closed", async () => {
+  const line = pipeline(Array.from({ length: 1_000 }, (_, item) => item)).stage("a", async (item) => item, {
+    buffer: 2,
+  });
+  const seen: number[] = [];
+  await line.forEach((item) => {
+    seen.push(item);
+    if (item === 3) line.close();
+  });
+  expect(seen.length).toBeLessThan(20);
+  expect(seen).toEqual(Array.from({ length: line.stats().read }, (_, item) => item));
+});
+
 it("F06.4: a reader that leaves ends all at once, and closes the source before the loop is left", async () => {
   const log: string[] = [];
   const source = (async function* (): AsyncGenerator<number> {
