@@ -432,6 +432,8 @@ it("refuses bad options and a joiner of another group", () => {
   const twoMethods = "joiner must be an object with onOutcome and result, got";
   expect(() => new TaskGroup({ joiner: failFast as never })).toThrow(`${twoMethods} function`);
   expect(() => new TaskGroup({ joiner: null as never })).toThrow(`${twoMethods} null`);
+  for (const half of [{ result() {} }, { onOutcome: () => false }])
+    expect(() => new TaskGroup({ joiner: half as never })).toThrow(`${twoMethods} object`);
   const joiner = failFast();
   expect(new TaskGroup({ joiner }).stats().state).toBe("open");
   expect(() => new TaskGroup({ joiner })).toThrow("joiner must be a new one for each group");
