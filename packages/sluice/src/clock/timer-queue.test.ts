@@ -203,6 +203,35 @@ it("gives memory back also if some timer of the burst outlives it, once others h
   expect(await bytesOnceBelow(before + 1_000_000)).toBeLessThan(before + 1_000_000);
 });
 
+it("gives memory back though there is always a timer or two, each set before the last has gone", async () => {
+  const queue = new TimerQueue();
+  const task = named(1);
+  const before = bytes();
+  const burst = Array.from({ length: 200_000 }, () => queue.insert(YEAR_MS, task));
+  let last = burst.pop() ?? -1;
+  for (const handle of burst.splice(0)) queue.cancel(handle);
+  for (let id = 0; id < 500_000; id += 1) {
+    const next = queue.insert(YEAR_MS + id, task);
+    queue.cancel(last);
+    last = next;
+  }
+  expect(queue.size).toBe(1);
+  await new Promise((resolve) => void setImmediate(resolve)); // up to here something may still be held
+  expect(bytes() - before).toBeLessThan(1_000_000);
+});
+
+it("takes a second burst into the memory that the first has left, and loses none of it", () => {
+  const queue = new TimerQueue();
+  const task = named(1);
+  const burst = Array.from({ length: 50_000 }, (_, id) => queue.insert(YEAR_MS + id, task));
+  for (const handle of burst.slice(0, -1)) queue.cancel(handle); // the last one stands in the way of giving up
+  for (let id = 0; id < 60_000; id += 1) queue.cancel(queue.insert(id, task)); // long enough for the upper half to close
+  const before = bytes();
+  for (let id = 0; id < 49_000; id += 1) queue.insert(id, task);
+  expect(bytes() - before).toBeLessThan(400_000);
+  expect([drain(queue, 50_000).length, drain(queue, 2 * YEAR_MS).length, queue.size]).toEqual([49_000, 1, 0]);
+});
+
 it("keeps no task alive that has been taken or cancelled", async () => {
   const queue = new TimerQueue();
   const gone = insertAndRemove(queue);

@@ -46,9 +46,10 @@ export class TimerQueue {
   readonly #earliest = new Float64Array(BUCKETS).fill(Infinity);
   readonly #rings = new Page();
   readonly #pages: Page[] = [this.#rings];
-  /** The free slots before #end, linked by `next`; 0 ends the list. */
+  /** The free slots before #end and #limit, linked by `next`; 0 ends the list. */
   #free = 0;
   #end = BUCKETS;
+  #limit = MAX_SLOTS;
   #firstGeneration = 0;
   #untilTidy = PAGE_SLOTS;
   #lowMark = -1;
@@ -138,7 +139,7 @@ export class TimerQueue {
     }
     page.tasks[index] = undefined;
     this.#size -= 1;
-    if (((page.generation[index] as number) += 1) < MAX_GENERATIONS) {
+    if (((page.generation[index] as number) += 1) < MAX_GENERATIONS && slot < this.#limit) {
       page.next[index] = this.#free;
       this.#free = slot;
     }
@@ -178,6 +179,8 @@ export class TimerQueue {
   }
 
   #newSlot(): number {
+    if (this.#limit < this.#end) this.#list(MAX_SLOTS);
+    if (this.#free !== 0) return this.#free;
     const slot = this.#end;
     if (slot === MAX_SLOTS) throw new RangeError(`at most ${MAX_SLOTS} timers may be set`);
     if ((slot & IN_PAGE) === 0) {
@@ -191,7 +194,7 @@ export class TimerQueue {
 
   /**
    * Gives up the pages that a burst has left, each time half of the timers are gone. A timer that has outlived the burst
-   * stands in the way; but once in a while the lowest slots become the next, and in the end all are among them.
+   * may stand in the way; so once in a while the upper half is closed to newcomers, and in the end it is idle.
    */
   #tidy(): void {
     const pages = this.#pages;
@@ -202,12 +205,19 @@ export class TimerQueue {
     if (pages.length === 1 || 16 * this.#size > slots) return;
     let kept = pages.length;
     while (kept > 1 && pages[kept - 1]?.isIdle === true) kept -= 1;
-    if (2 * kept > pages.length && !isDue) return;
-    for (const { generation } of pages.splice(kept))
-      this.#firstGeneration = generation.reduce((most, each) => Math.max(most, each), this.#firstGeneration); // (I4)
-    this.#end = Math.min(this.#end, kept << PAGE_BITS);
+    if (2 * kept <= pages.length) {
+      for (const { generation } of pages.splice(kept))
+        this.#firstGeneration = generation.reduce((most, each) => Math.max(most, each), this.#firstGeneration); // (I4)
+      this.#end = Math.min(this.#end, kept << PAGE_BITS);
+      this.#list(MAX_SLOTS);
+    } else if (isDue) this.#list((pages.length >> 1) << PAGE_BITS);
+  }
+
+  /** Links the free slots before `limit`, the lowest first. */
+  #list(limit: number): void {
+    this.#limit = limit;
     this.#free = 0;
-    for (let slot = this.#end - 1; slot >= BUCKETS; slot -= 1) {
+    for (let slot = Math.min(this.#end, limit) - 1; slot >= BUCKETS; slot -= 1) {
       const page = this.#page(slot);
       const index = slot & IN_PAGE;
       if (page.tasks[index] !== undefined || page.generation[index] === MAX_GENERATIONS) continue;

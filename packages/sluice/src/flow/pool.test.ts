@@ -291,7 +291,9 @@ it("lends none that has outlived lifetimeMs, whether idle or out, and makes up f
   expect([gone, pool.idle]).toEqual([[1], 1]);
   await clock.advance(1_000);
   expect([gone, pool.idle, pool.stats().created]).toEqual([[1, 2], 1, 3]);
-  await pool.close();
+  clock.stall(1_000); // so that nobody has swept
+  expect([(await pool.acquire()).resource, gone]).toEqual([4, [1, 2, 3]]);
+  pool.close().catch(() => {});
   expect(clock.timers).toBe(0);
 });
 
@@ -380,12 +382,32 @@ it("grants nothing to who is about to hear of its abort, but serves who stands b
   const { pool } = numbers(1);
   const held = await pool.acquire();
   const call = new AbortController();
-  call.signal.addEventListener("abort", () => held.release()); // before the waits hear of it
+  let taken: unknown = "nothing was tried";
+  call.signal.addEventListener("abort", () => {
+    held.release(); // before the waits hear of the abort
+    taken = pool.tryAcquire();
+  });
   const doomed = pool.acquire({ signal: call.signal });
   const behind = pool.acquire();
   call.abort("gone");
+  expect(taken).toBeUndefined(); // somebody waits for it
   await expect(doomed).rejects.toBe("gone");
   expect((await behind).resource).toBe(1);
+});
+
+it("gives what has just been made to nobody whose signal has aborted, though that hasn't been told yet", async () => {
+  const { pool, making } = slow(1);
+  const state = { aborted: false, reason: "gone", throwIfAborted: () => {} };
+  const signal = Object.assign(new EventTarget(), state) as unknown as AbortSignal & { aborted: boolean };
+  const doomed = pool.acquire({ signal });
+  const behind = pool.acquire();
+  signal.aborted = true; // in browsers microtasks run between two listeners of a timeout's abort
+  making[0]?.resolve("a");
+  await turn();
+  expect([pool.idle, pool.waiting]).toEqual([1, 2]);
+  signal.dispatchEvent(new Event("abort"));
+  await expect(doomed).rejects.toBe("gone");
+  expect((await behind).resource).toBe("a");
 });
 
 it("A10: closes for good: who waits is told, what is out is destroyed when it comes back, and then it resolves", async () => {

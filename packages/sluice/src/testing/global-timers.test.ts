@@ -57,6 +57,18 @@ it("puts back exactly what was there, and is as good as once", () => {
   expect(seen()).toEqual(before);
 });
 
+it("leaves nothing of its own where a global was inherited, as performance.now is in browsers", () => {
+  vi.stubGlobal("performance", Object.create({ now: () => 5 }));
+  try {
+    const installed = new VirtualClock().installGlobals();
+    expect(performance.now()).toBe(0);
+    installed.restore();
+    expect([performance.now(), Object.hasOwn(performance, "now")]).toEqual([5, false]);
+  } finally {
+    vi.unstubAllGlobals();
+  }
+});
+
 it("refuses to be installed twice, and to restore what somebody else has replaced since", () => {
   const installed = new VirtualClock().installGlobals();
   try {
