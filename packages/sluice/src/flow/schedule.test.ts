@@ -429,6 +429,17 @@ it("starts nothing while it is paused, not even what was pending, and goes on wi
   ]);
 });
 
+it("sets no timer while it is paused, also when a run ends meanwhile", async () => {
+  const { plan, clock, runs } = play({ delayMs: 1_000 }, { runMs: () => 500 });
+  await clock.advance(1_200);
+  plan.pause();
+  await clock.advance(DAY_MS);
+  expect([runs.length, clock.timers]).toEqual([1, 0]);
+  plan.resume();
+  await clock.advance(0);
+  expect(runs).toHaveLength(2);
+});
+
 it("runs the last that is pending though no other comes after it", async () => {
   const two = { next: (after: number) => (after < START_AT + 2_000 ? after + 1_000 : undefined) };
   const { plan, clock, runs } = play(two, { overlap: "queue", runMs: () => 5_000 });
