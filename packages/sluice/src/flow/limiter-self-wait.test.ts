@@ -73,7 +73,7 @@ it("ends nothing while slots turn over, nor for calls that were handed in from o
 });
 
 it("forgets a wait that has ended otherwise: by abort, timeout or clearing", async () => {
-  const { clock, limit, work } = stage(1);
+  const { clock, limit, work, nest } = stage(1);
   const stop = new AbortController();
   const outer = limit.run(async () => {
     await turn();
@@ -86,10 +86,11 @@ it("forgets a wait that has ended otherwise: by abort, timeout or clearing", asy
   work.resolve();
   expect(await outer).toMatchObject([{ reason: "enough" }, { reason: { code: "TIMEOUT" } }, { status: "fulfilled" }]);
   expect([limit.stats().selfWaits, clock.timers]).toEqual([0, 0]);
+  await finds(nest, clock);
 });
 
 it("counts a call no longer once it has ended, though what it left behind still waits", async () => {
-  const { clock, limit, work } = stage(1);
+  const { clock, limit, work, nest } = stage(1);
   const left: Promise<unknown>[] = [];
   await limit.run(async () => {
     await turn();
@@ -99,6 +100,7 @@ it("counts a call no longer once it has ended, though what it left behind still 
   await clock.advance(1e6);
   work.resolve();
   expect([await waits, await Promise.all(left), limit.stats().selfWaits]).toEqual(["outside", [undefined], 0]);
+  await finds(nest, clock);
 });
 
 it("finds it for weights, where a slot stays free that is too few", async () => {
@@ -164,6 +166,13 @@ it("C042: keeps the context of who submitted and changes that of nobody else", a
   await Promise.all(calls);
   expect([...seen, user.getStore()]).toEqual(["a", undefined, "a", "b", "b", undefined, undefined, undefined]);
 });
+
+/** On a single slot. */
+async function finds(nest: () => Promise<string>, clock: VirtualClock): Promise<void> {
+  const found = expect(nest()).rejects.toBeInstanceOf(SelfWaitError);
+  await clock.advance(500);
+  await found;
+}
 
 interface Stage {
   readonly clock: VirtualClock;
