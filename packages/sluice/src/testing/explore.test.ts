@@ -228,6 +228,7 @@ it("fails by a task that nobody awaits, a step that rejects, a timer that throws
   };
   const scenarios: Readonly<Record<string, Scenario>> = {
     "A failed: no": ({ task }) => void task("A", refuse),
+    "late failed: no": ({ task, clock }) => void task("late", () => sleep(1, { clock }).then(refuse)),
     "B failed: no": ({ task }) => task("B", ({ step }) => step("tries", refuse)),
     "C failed: no": ({ task }) => task("C", ({ step }) => step("tries", () => Promise.reject(failure))),
     "a timer failed: no": ({ clock, step }) => (clock.setTimer(1, { onTimer: refuse }), step("waits")),
