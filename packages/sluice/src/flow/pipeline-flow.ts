@@ -38,6 +38,8 @@ export class PipelineFlow extends Watcher implements Flow, AsyncIterableIterator
     this.name = options.name;
     this.clock = options.clock ?? systemClock;
     this.onDeadLetter = options.onDeadLetter;
+    if (this.onDeadLetter !== undefined && typeof this.onDeadLetter !== "function")
+      throw new TypeError(`onDeadLetter must be a function, got ${typeof this.onDeadLetter}`);
     this.onLateError = options.onLateError;
     this.#caller = options.signal;
     this.#source = openSource(source);
@@ -84,6 +86,7 @@ export class PipelineFlow extends Watcher implements Flow, AsyncIterableIterator
       this.#results ??= this.#start();
       return this.#results.next().then(this.#onResult, this.#onFailure);
     } catch (error) {
+      this.close();
       this.#isOver = true;
       return Promise.reject(error);
     }
@@ -91,6 +94,7 @@ export class PipelineFlow extends Watcher implements Flow, AsyncIterableIterator
 
   /** Nobody wants the rest. */
   async return(): Promise<IteratorReturnResult<undefined>> {
+    if (this.#results === undefined) this.close();
     this.#end(new ClosedError("pipeline"));
     await this.#results?.return?.();
     await this.#sourceClosed?.catch(() => {}); // told as a late error
@@ -190,6 +194,7 @@ export class PipelineFlow extends Watcher implements Flow, AsyncIterableIterator
     this.#isOver = this.#isClosed = true;
     this.unwatch();
     this.#work.abort(reason);
+    for (const { queue } of this.stages) queue.fail(reason); // or a whole stage would wait for its next item for ever
   }
 
   #bottleneck(): string {

@@ -1,10 +1,12 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
+import { ClosedError } from "../errors.ts";
 import { namedEntries } from "../internal/names.ts";
 import { turn } from "../testing/turn.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import type { DeadLetter } from "./pipeline-options.ts";
 import { pipeline } from "./pipeline.ts";
+import { Queue } from "./queue.ts";
 
 it("takes items through all stages at the same time, each with its own workers", async () => {
   const clock = new VirtualClock();
@@ -333,6 +335,34 @@ it("gives a whole-stream stage all items as one, marks it, and lets it leave out
   expect(closed).toBe(true);
 });
 
+it("ends the wait of a whole-stream stage for its next item when all ends, so that it gives back what it holds", async () => {
+  for (const isLeft of [true, false]) {
+    const log: unknown[] = [];
+    const holding = async function* (items: AsyncIterable<number>): AsyncGenerator<number> {
+      try {
+        yield* items;
+      } catch (error) {
+        log.push(error);
+        throw error;
+      } finally {
+        log.push("given back");
+      }
+    };
+    const call = new AbortController();
+    const late: unknown[] = [];
+    const source = new Queue<number>(1); // with nothing after its first item
+    source.offer(1);
+    const line = pipeline(source, { signal: call.signal, onLateError: (error) => late.push(error) });
+    const results = line.whole("all", holding, { buffer: 1 })[Symbol.asyncIterator]();
+    expect(await results.next()).toEqual({ done: false, value: 1 });
+    await settle();
+    if (isLeft) await results.return?.();
+    else call.abort("enough");
+    await settle();
+    expect([log, late]).toEqual([[isLeft ? expect.any(ClosedError) : "enough", "given back"], []]);
+  }
+});
+
 it("hands each item over with a buffer of 0", async () => {
   const line = pipeline([1, 2, 3])
     .stage("a", async (item) => item, { buffer: 0 })
@@ -363,6 +393,23 @@ it("ends before it begins when it is closed or left before it is read", async ()
   expect([await readAll(closed), await left.next(), read]).toEqual([[], { done: true, value: undefined }, 0]);
 });
 
+it("closes its source, which may hold something already, also when it ends before it begins", async () => {
+  const closed: string[] = [];
+  const source = (name: string): Iterable<number> => ({
+    [Symbol.iterator]: () => ({
+      next: () => ({ done: false, value: 1 }),
+      return: () => ({ done: true, value: closed.push(name) }),
+    }),
+  });
+  await pipeline(source("left"))[Symbol.asyncIterator]().return?.();
+  const late: unknown[] = [];
+  const onLateError = (error: unknown): unknown => late.push(error);
+  const line = pipeline(source("aborted"), { signal: AbortSignal.abort("gone"), onLateError });
+  await expect(line.stage("a", turn, { buffer: 1 }).forEach(turn)).rejects.toBe("gone");
+  await settle();
+  expect([closed, late]).toEqual([["left", "aborted"], []]);
+});
+
 it("refuses bad stages when they are added, and adds none of them", () => {
   const line = pipeline([1]);
   const ok = { buffer: 1 };
@@ -374,6 +421,7 @@ it("refuses bad stages when they are added, and adds none of them", () => {
   );
   expect(() => line.stage("a", turn, { buffer: 1, onError: "ignore" as "fail" })).toThrow("onError of stage a must be");
   expect(() => pipeline(5 as unknown as number[])).toThrow("items must be iterable, got number");
+  expect(() => pipeline([1], { onDeadLetter: 5 as never })).toThrow("onDeadLetter must be a function, got number");
   expect(line.stats().stages).toBe(0);
 });
 
