@@ -91,12 +91,10 @@ export class Lanes<T, R, P, H> implements Watching {
     this.#held = held;
   }
 
-  /** Throws the reason of a signal that has aborted, and what the signal throws. */
+  /** Throws what the signal throws. */
   start(signal: AbortSignal | undefined): void {
-    if (signal !== undefined) {
-      signal.throwIfAborted();
-      watch(this, signal);
-    }
+    if (signal?.aborted === true) return this.onAbort(signal.reason);
+    if (signal !== undefined) watch(this, signal);
     this.pump();
   }
 

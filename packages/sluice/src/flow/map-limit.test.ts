@@ -271,6 +271,11 @@ it("closes its source at an error and at an abort, once, and not when it has end
   await mapLimit({ [Symbol.iterator]: () => quiet("ended", true) }, 1, turn);
   await expect(mapLimit({ [Symbol.iterator]: () => quiet("failed", false) }, 1, turn)).rejects.toThrow("broken");
   expect(returned).toEqual([]);
+  const gone = { signal: AbortSignal.abort("gone") };
+  await expect(mapLimit({ [Symbol.iterator]: () => quiet("aborted before", true) }, 1, turn, gone)).rejects.toBe(
+    "gone",
+  );
+  expect(returned).toEqual(["aborted before"]);
 });
 
 it("closes a generator that aborts the map from its own code", async () => {

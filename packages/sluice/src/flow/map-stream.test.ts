@@ -214,6 +214,14 @@ it("refuses bad arguments when it is made, and starts nothing for a signal that 
   const stream = mapStream([1], 1, () => (started += 1), { signal: AbortSignal.abort("gone") });
   await expect(stream.next()).rejects.toBe("gone");
   expect([await stream.next(), started]).toEqual([{ done: true, value: undefined }, 0]);
+  const closed: string[] = [];
+  const source = {
+    next: () => ({ done: true, value: 0 }),
+    return: () => ({ done: true, value: closed.push("source") }),
+  };
+  const unread = mapStream({ [Symbol.iterator]: () => source }, 1, turn, { signal: AbortSignal.abort("gone") });
+  await expect(unread.next()).rejects.toBe("gone");
+  expect([await unread.return?.(), closed]).toEqual([{ done: true, value: undefined }, ["source"]]);
 });
 
 it("calls in the async context of whoever reads", async () => {
