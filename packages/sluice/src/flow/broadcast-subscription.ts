@@ -94,6 +94,8 @@ class BoundedSubscriber<T> extends Watcher implements Subscriber<T> {
   readonly #readers = new WaitList<T>();
   #isCut = false;
   #endedBy: unknown;
+  /** Who reads this error has come to the end; any other is a failure. */
+  #closedBy: ClosedError | undefined;
   #taken = 0;
   missed = 0;
   closed = false;
@@ -146,7 +148,7 @@ class BoundedSubscriber<T> extends Watcher implements Subscriber<T> {
   }
 
   next(): Promise<IteratorResult<T, undefined>> {
-    return this.take().then(toResult, toEnd);
+    return this.take().then(toResult, this.#toEnd);
   }
 
   return(): Promise<IteratorReturnResult<undefined>> {
@@ -155,7 +157,7 @@ class BoundedSubscriber<T> extends Watcher implements Subscriber<T> {
   }
 
   close(): void {
-    this.#leave(new ClosedError("subscription"));
+    this.#leave((this.#closedBy ??= new ClosedError("subscription")));
   }
 
   [Symbol.asyncIterator](): this {
@@ -200,6 +202,7 @@ class BoundedSubscriber<T> extends Watcher implements Subscriber<T> {
     this.closed = true;
     this.#endedBy = reason;
     this.#isCut = cut;
+    if (!cut && reason instanceof ClosedError) this.#closedBy = reason;
     this.unwatch();
     this.#readers.rejectAll(reason);
     this.#station.onLeft(this);
@@ -209,6 +212,11 @@ class BoundedSubscriber<T> extends Watcher implements Subscriber<T> {
   get #makesWait(): boolean {
     return !this.closed && this.#whenFull === "wait" && this.size === this.capacity;
   }
+
+  readonly #toEnd = (error: unknown): IteratorReturnResult<undefined> => {
+    if (error === this.#closedBy) return END;
+    throw error;
+  };
 
   #next(): T {
     const madeWait = this.#makesWait;
@@ -232,11 +240,6 @@ const END: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
 function toResult<T>(value: T): IteratorYieldResult<T> {
   return { done: false, value };
-}
-
-function toEnd(error: unknown): IteratorReturnResult<undefined> {
-  if (error instanceof ClosedError) return END;
-  throw error;
 }
 
 /** Whose signal has aborted learns of it first, and gets nothing. */

@@ -166,6 +166,17 @@ it("ends who waits in a loop when its subscription is left or the broadcast clos
   ]);
 });
 
+it("takes a failure for no end, though its error be the ClosedError of something else", async () => {
+  const topic = new Broadcast<number>();
+  const call = new AbortController();
+  const [one, other] = [topic.subscribe({ capacity: 1 }), topic.subscribe({ capacity: 1, signal: call.signal })];
+  const reads = [one.next(), other.next()];
+  const upstream = new ClosedError("upstream");
+  call.abort(upstream);
+  topic.fail(upstream);
+  for (const read of [...reads, one.next(), other.next()]) await expect(read).rejects.toBe(upstream);
+});
+
 it("rejects publishers that wait when it closes; subscribers get what they have, and then the end", async () => {
   const topic = new Broadcast<number>();
   const sub = topic.subscribe({ capacity: 1 });
