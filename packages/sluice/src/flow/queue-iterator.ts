@@ -28,7 +28,10 @@ export class Items<T> implements AsyncIterableIterator<T, undefined> {
   /** A `next` under way ends as well, and takes no item with it. */
   return(): Promise<IteratorReturnResult<undefined>> {
     this.#isOver = true;
-    for (let wait = this.#latest; wait !== undefined; wait = wait.before) wait.reject(END);
+    for (let [wait, before] = [this.#latest, this.#latest?.before]; wait !== undefined; wait = before) {
+      before = wait.before;
+      wait.reject(END);
+    }
     return Promise.resolve(END);
   }
 
@@ -42,13 +45,18 @@ const END: IteratorReturnResult<undefined> = Object.freeze({ done: true, value: 
 /** Settles with a result of iteration, in as many turns as if the item had been there. */
 class NextWait<T> extends Wait<T> {
   readonly #core: QueueCore<T, never>;
-  /** Another `next` that was still under way. */
-  readonly before: NextWait<T> | undefined;
+  /** Another `next` that is still under way, as long as this one is: or all that ever were would be kept. */
+  before: NextWait<T> | undefined;
 
   constructor(core: QueueCore<T, never>, before: NextWait<T> | undefined) {
     super(core.clock.now());
     this.#core = core;
     this.before = before;
+  }
+
+  override disarm(): void {
+    super.disarm();
+    this.before = undefined;
   }
 
   override grant(value: T): void {

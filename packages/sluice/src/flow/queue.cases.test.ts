@@ -12,6 +12,25 @@ const pauseOn =
   (ms: number): Promise<void> =>
     new Promise((onTimer) => void clock.setTimer(ms, { onTimer }));
 
+it("keeps no read of an iterator that was answered, however many follow while another waits", async () => {
+  const queue = new Queue<number>(1);
+  const items = queue[Symbol.asyncIterator]();
+  let waiting = items.next();
+  for (let item = 0; item < 9; item += 1) {
+    const next = items.next();
+    queue.offer(item);
+    expect(await waiting).toEqual({ done: false, value: item });
+    waiting = next;
+  }
+  let kept = -1;
+  for (let read: object | undefined = waiting; read !== undefined; read = Reflect.get(read, "before")) kept += 1;
+  expect(kept).toBeLessThanOrEqual(1);
+  const last = items.next();
+  await items.return?.();
+  const end = { done: true, value: undefined };
+  expect(await Promise.all([waiting, last])).toEqual([end, end]);
+});
+
 it("C032: an abort of a waiting put and of a running item leaves no jam, and an aborted signal settles at once", async () => {
   const queue = new Queue<string>(1);
   const [running, waiting, late] = [new AbortController(), new AbortController(), new AbortController()];
