@@ -73,7 +73,8 @@ export class PriorityStore<T> implements QueueStore<T, PriorityItemOptions, Entr
   }
 
   evict({ priority }: Entry<T>): { readonly item: T } | undefined {
-    const lowest = Math.min(...this.#lanes.keys());
+    let lowest = Infinity;
+    for (const each of this.#lanes.keys()) lowest = Math.min(lowest, each);
     const lane = this.#lanes.get(lowest);
     return lane === undefined || priority < lowest ? undefined : { item: this.#shiftFrom(lane) };
   }

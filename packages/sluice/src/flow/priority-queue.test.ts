@@ -36,6 +36,21 @@ it("gives the highest priority first, and among equals what came first", async (
   expect([queue.peek(), queue.pollBatch(9)]).toEqual(["high", ["high", "high 2", "mid", "mid 2", "low"]]);
 });
 
+it("evicts from among more priorities than a call can have arguments", () => {
+  const queue = new PriorityQueue<number>(150_000, { whenFull: "drop-oldest" });
+  for (let priority = 0; priority < 150_000; priority += 1) queue.offer(priority, { priority });
+  expect([queue.offer(150_000, { priority: 150_000 }), queue.offer(-1, { priority: 0 }), queue.size]).toEqual([
+    true,
+    false,
+    150_000,
+  ]);
+  expect(queue.remove(0)).toBe(false);
+});
+
+it("refuses a priorityOf that is no function", () => {
+  expect(() => new PriorityQueue(1, { priorityOf: 5 as never })).toThrow("priorityOf must be a function, got number");
+});
+
 it("takes the priority of an item from priorityOf, unless its put says otherwise", () => {
   const queue = new PriorityQueue<number>(9, { priorityOf: (item) => item % 10 });
   for (const item of [11, 25, 3]) queue.offer(item);

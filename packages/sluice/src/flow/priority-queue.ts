@@ -31,6 +31,8 @@ export class PriorityQueue<T> extends BoundedQueue<T, PriorityItemOptions> {
   constructor(capacity: number, options: PriorityQueueOptions<T> = {}) {
     checkInteger("capacity", capacity, { min: 0 });
     const { clock = systemClock, priorityOf } = options;
+    if (priorityOf !== undefined && typeof priorityOf !== "function")
+      throw new TypeError(`priorityOf must be a function, got ${typeof priorityOf}`);
     const agingMs = checkMs("agingMs", options.agingMs ?? 1_000);
     const store = new PriorityStore<T>(clock, agingMs, priorityOf);
     super("priority-queue", capacity, store, { ...options, agingMs });
