@@ -102,7 +102,7 @@ class Consumption<T> extends Watcher {
       if (this.#early === undefined) {
         this.onAbort(error);
         this.#queue.fail(error); // or it would only fill, and its producers wait for ever
-      } else if (error !== this.#early.reason) this.#tellLate(error);
+      } else if (error !== this.#stop.signal.reason) this.#tellLate(error);
     }
   }
 

@@ -51,6 +51,8 @@ export class QueueCore<T, I extends object> implements PlaceKeeper<T, I> {
   ) {
     this.#owner = owner;
     const { whenFull = "wait", onUndelivered } = options;
+    if (onUndelivered !== undefined && typeof onUndelivered !== "function")
+      throw new TypeError(`onUndelivered must be a function, got ${typeof onUndelivered}`);
     this.capacity = capacity;
     this.store = store;
     this.clock = clock;

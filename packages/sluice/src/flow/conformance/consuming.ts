@@ -80,6 +80,22 @@ export const consuming: Facts = {
     same([await over, late], ["first", ["late"]]);
   },
 
+  "takes the answer to its abort for no error of its own, also after a call that failed with undefined": async ({
+    open,
+    clock,
+  }) => {
+    const queue = open(2);
+    for (const item of names(2)) queue.offer(item);
+    const late: unknown[] = [];
+    const fn = async (item: string, { signal }: { signal: AbortSignal | undefined }): Promise<void> => {
+      await clock.advance(0);
+      if (item === "item 1") throw undefined;
+      signal?.throwIfAborted();
+    };
+    same(await outcome(queue.consume(fn, { workers: 2, onLateError: (error) => late.push(error) })), undefined);
+    same([late, queue.closed], [[], true]);
+  },
+
   "refuses to consume without a function or a worker": async ({ open }) => {
     const queue = open(1);
     queue.offer("in");

@@ -1,5 +1,5 @@
 /** How a queue ends. */
-import { type Facts, names, outcome, same } from "./case.ts";
+import { type Facts, names, outcome, same, thrown } from "./case.ts";
 
 export const ending: Facts = {
   "loses no accepted item when it is closed, and tells each waiting producer": async ({ open }) => {
@@ -70,6 +70,12 @@ export const ending: Facts = {
     const { accepted, taken, undelivered } = queue.stats();
     same([accepted, taken, undelivered], [2, 0, 2]);
   },
+
+  "refuses an onUndelivered that is no function": async ({ open }) =>
+    same(
+      thrown(() => open(1, { onUndelivered: 5 as never })),
+      "TypeError",
+    ),
 
   "fails with what is in after it was closed": async ({ open }) => {
     const queue = open<number>(2);
