@@ -66,6 +66,14 @@ class Taking<T, V, I extends object> implements SelectClause<V> {
   }
 
   join(claim: Claim<V>): Joined {
+    // The code of another clause may have put, or ended it, since it was asked. Not from a producer: it may be the same select.
+    const { store, isOver } = this.#core;
+    const ready = store.isReady || isOver ? this.attempt() : undefined;
+    if (ready !== undefined) {
+      claim.seize();
+      claim.win(ready.value);
+      return NOWHERE;
+    }
     const fail = (reason: unknown): void => {
       if (this.#end !== undefined && reason === this.#core.closedBy) claim.win(this.#end.value);
       else claim.fail(reason);
@@ -75,6 +83,9 @@ class Taking<T, V, I extends object> implements SelectClause<V> {
     return this.#core.joinConsumers(wait, undefined);
   }
 }
+
+/** Of what had nothing to wait for. */
+const NOWHERE: Joined = { leave: () => {} };
 
 class Putting<T, I extends object> implements SelectClause<boolean> {
   readonly #core: QueueCore<T, I>;

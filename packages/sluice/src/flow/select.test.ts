@@ -303,6 +303,26 @@ it("leaves every line when a clause throws while the others wait already", async
   expect(waiting(jobs)).toBe(0);
 });
 
+it("sees what the code of another clause has done meanwhile", async () => {
+  for (const act of ["put", "close", "abort"] as const) {
+    const jobs = new Queue<number>(1);
+    const call = new AbortController();
+    const whenFull = (): "wait" => {
+      if (act === "put") jobs.offer(7);
+      else if (act === "close") jobs.close();
+      else call.abort("enough");
+      return "wait";
+    };
+    const full = new Queue<number>(1, { whenFull });
+    full.offer(0);
+    const selected = select({ job: taking(jobs), sent: putting(full, 1) }, { biased: true, signal: call.signal });
+    if (act === "put") expect(await selected).toEqual({ key: "job", value: 7 });
+    else if (act === "close") await expect(selected).rejects.toThrow(ClosedError);
+    else await expect(selected).rejects.toBe("enough");
+    expect([waiting(jobs), waiting(full), jobs.size]).toEqual([0, 0, 0]);
+  }
+});
+
 it("lets a timeout lose against what happens in the same turn", async () => {
   const clock = new VirtualClock();
   const jobs = new Queue<string>(1, { clock });

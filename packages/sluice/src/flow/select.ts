@@ -42,6 +42,7 @@ export function select<C extends SelectClauses>(clauses: C, options: SelectOptio
     const entries = inTurn(clauses, options);
     const ready = attempt(entries);
     if (ready !== undefined) return Promise.resolve(ready as Selected<C>);
+    signal?.throwIfAborted(); // by the code of a clause
     if (timeoutMs === 0) throw new TimeoutError(0);
     return new Promise((resolve, reject) => {
       const selection = new Selection(resolve as (selected: SelectedAny) => void, reject);
