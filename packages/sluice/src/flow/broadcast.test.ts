@@ -160,6 +160,7 @@ it("ends who waits in a loop when its subscription is left or the broadcast clos
   const reads = [left.next(), open.next()];
   left.close();
   topic.close();
+  open.close();
   expect(await Promise.all(reads)).toEqual([
     { done: true, value: undefined },
     { done: true, value: undefined },
