@@ -93,6 +93,7 @@ export abstract class BoundedQueue<T, I extends object = object> implements Asyn
       const isIn = core.tryPut(entry);
       if (isIn !== undefined) return isIn ? IN : DROPPED;
       if (options !== undefined) core.producers.refuseHaste(options);
+      options?.signal?.throwIfAborted(); // by `whenFull` or `priorityOf`
       const wait = core.producers.wait(options ?? {}, core.clock, entry, core.store.priorityOf(entry));
       return wait as Promise<boolean>;
     } catch (error) {

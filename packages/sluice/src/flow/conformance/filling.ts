@@ -92,6 +92,13 @@ export const filling: Facts = {
     same([await outcome(closing.put("next")), closing.stats().waitingProducers], ["CLOSED", 0]);
   },
 
+  "ends a put whose signal aborts in the function that is asked": async ({ open }) => {
+    const call = new AbortController();
+    const queue = open(1, { whenFull: () => (call.abort("enough"), "wait") });
+    queue.offer("in");
+    same([await outcome(queue.put("out", call)), queue.stats().waitingProducers, queue.size], ["enough", 0, 1]);
+  },
+
   "refuses a policy that it doesn't know, and to run an item as its caller": async ({ open }) => {
     for (const whenFull of ["caller-runs", "drop", 1])
       same(
