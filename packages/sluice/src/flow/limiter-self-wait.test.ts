@@ -146,7 +146,7 @@ it("goes by stallMs, and can be switched off", async () => {
 it("knows after thousands of calls that none is made within another, and learns it when one is", async () => {
   const { clock, limit, nest } = stage(2);
   for (let call = 0; call < 3_000; call += 1) await limit.run(() => {});
-  for (let call = 0; call < 200; call += 1) expect(await nest()).toBe("inner"); // one in so many is looked at
+  for (let call = 0; call < 200; call += 1) expect(await nest()).toBe("inner"); // a few are looked at
   const outers = Promise.allSettled([nest(), nest()]);
   await clock.advance(500);
   expect((await outers).map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);

@@ -24,6 +24,8 @@ const PLAIN: LimiterRunOptions = {};
 const POLICIES = ["reject", "wait", "drop-newest", "drop-oldest", "caller-runs"] as const;
 
 export class Limiter implements Policy {
+  /** One is always there, or a full garbage collection would forget their layout, and the code optimized for it. */
+  static readonly sample: unknown = new Limiter(1);
   // I1  0 <= #taken <= concurrency, but for what a lowered limit still has to come down; a call has its slots from the
   //     grant until what `fn` returned has settled, or until it is abandoned
   // I2  somebody waits only while the next in line wants more slots than are free, the limiter is paused or rests, or

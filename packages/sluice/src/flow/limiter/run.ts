@@ -4,7 +4,7 @@ import type { RunContext, Task } from "../../policy.ts";
 import { Request, type Work } from "./request.ts";
 
 export class Run implements RunContext {
-  /** One is always there, or a full garbage collection would forget their layout, and the code optimized for it. */
+  /** As in `Limiter`. */
   static readonly sample: unknown = new Run(() => {}, undefined, new AbortController().signal, 1);
   // I1  while it isn't over, it has `weight` slots
   readonly task: Task<unknown>;

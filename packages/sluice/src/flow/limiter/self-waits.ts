@@ -1,7 +1,7 @@
 /**
  * Finds calls that wait for the slots that their own callers hold. A call knows by its async context which call it was
  * made from, and to enter one takes as long as all else that a start does. So they all enter it only from the moment a
- * call was made within a call here; until then, the first thousand do, and of the others a few.
+ * call was made within a call here; until then the first hundred do, and of the others a few.
  */
 import type { Clock, Timer, TimerTask } from "../../clock/clock.ts";
 import { SelfWaitError } from "../../errors.ts";
@@ -9,9 +9,9 @@ import { type AsyncContext, asyncContext } from "../../internal/context.ts";
 import type { Request } from "./request.ts";
 import type { Run } from "./run.ts";
 
-const FIRST = 1_000;
+const FIRST = 100;
 /** A prime, or it might meet the same of calls that follow one another in a pattern each time. */
-const EVERY = 61;
+const EVERY = 251;
 
 /** One for all limiters, so that a call is found behind a call of another. */
 let shared: AsyncContext<Run> | undefined;
