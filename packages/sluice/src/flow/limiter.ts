@@ -7,7 +7,7 @@ import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { ClearedError, ClosedError, QueueFullError } from "../errors.ts";
 import { checkInteger, checkMs, checkOneOf, checkPriority, checkWait, checkWeight } from "../internal/check.ts";
-import { isContextFree } from "../internal/context.ts";
+import { isContextFree } from "../internal/async-context.ts";
 import { register } from "../internal/names.ts";
 import { notice, probe } from "../internal/probe.ts";
 import { WaitList } from "../internal/wait-list.ts";

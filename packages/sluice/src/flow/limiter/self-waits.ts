@@ -5,7 +5,7 @@
  */
 import type { Clock, Timer, TimerTask } from "../../clock/clock.ts";
 import { SelfWaitError } from "../../errors.ts";
-import { type AsyncContext, asyncContext } from "../../internal/context.ts";
+import { AsyncContext } from "../../internal/async-context.ts";
 import type { Request } from "./request.ts";
 import type { Run } from "./run.ts";
 
@@ -14,14 +14,13 @@ const FIRST = 100;
 const EVERY = 251;
 
 /** One for all limiters, so that a call is found behind a call of another. */
-let shared: AsyncContext<Run> | undefined;
+const context = new AsyncContext<Run>();
 
 export class SelfWaits implements TimerTask {
   // I1  #held is the sum of the weights of the calls that run here and from within which somebody waits here
   // I2  a timer is set while these hold all slots that are taken, and what is next in line doesn't fit beside them
   readonly #clock: Clock;
   readonly #stallMs: number;
-  readonly #context: AsyncContext<Run> | undefined;
   readonly #requests = new Set<Request>();
   #starts = 0;
   /** Runs that have entered their context and are not over. */
@@ -36,7 +35,6 @@ export class SelfWaits implements TimerTask {
   constructor(clock: Clock, stallMs: number) {
     this.#clock = clock;
     this.#stallMs = stallMs;
-    this.#context = shared ??= asyncContext();
   }
 
   /** Whether somebody waits from within a call, or did until now: then each change is to be judged. */
@@ -53,7 +51,7 @@ export class SelfWaits implements TimerTask {
 
   /** The call that runs here and within which this is called. */
   find(): Run | undefined {
-    const run = this.#own(this.#context?.getStore());
+    const run = this.#own(context.get());
     if (run !== undefined) this.#isNested = true;
     return run;
   }
@@ -61,13 +59,13 @@ export class SelfWaits implements TimerTask {
   /** Starts in the turn of the caller, whose context stays as it is. */
   within<T>(run: Run, start: (run: Run) => T): T {
     this.#mark(run);
-    return this.#context === undefined ? start(run) : this.#context.run(run, () => start(run));
+    return context.run(run, () => start(run));
   }
 
   /** For a promise reaction, whose context ends with it. */
   enter(run: Run): void {
     this.#mark(run);
-    this.#context?.enterWith(run);
+    context.enter(run);
   }
 
   joined(request: Request, within: Run): void {
@@ -116,7 +114,7 @@ export class SelfWaits implements TimerTask {
   #mark(run: Run): void {
     this.#live += 1;
     run.owner = this;
-    const around = nearest(this.#context?.getStore());
+    const around = nearest(context.get());
     if (around !== undefined) around.around = nearest(around.around); // or each would keep all before it
     run.around = around;
   }
