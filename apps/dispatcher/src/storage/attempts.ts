@@ -176,7 +176,7 @@ function ended(
 }
 
 /** An attempt without an outcome: the process that made it died, or lost its lease. */
-function lostOutcome(row: NotificationRow, now: number): readonly HistoryEntry[] {
+export function lostOutcome(row: NotificationRow, now: number): readonly HistoryEntry[] {
   if (row.status !== "sending") return [];
   const detail = "the dispatcher died in the middle: whether it was taken isn't known";
   return [{ at: now, kind: "unknown", attempt: row.attempts, detail }];

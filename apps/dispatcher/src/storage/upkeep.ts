@@ -1,5 +1,6 @@
 /** Procedures of people and of housekeeping. */
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
+import { lostOutcome } from "./attempts.ts";
 import type { DeadFilter, Procedures } from "./calls.ts";
 import { notificationJob } from "./queues.ts";
 import { hasEnded, prepareRows, type NotificationRow } from "./rows.ts";
@@ -42,7 +43,12 @@ export function prepareUpkeep(db: DatabaseSync): Pick<Procedures, "bury" | "redr
     bury({ run, notification, round, reason }, { now }) {
       const row = rows.get(notification);
       if (row === undefined || row.round !== round || hasEnded(row)) return false;
-      rows.move(row, { run, status: "dead", reason, steps: [{ at: now, kind: "dead", detail: reason }] });
+      rows.move(row, {
+        run,
+        status: "dead",
+        reason,
+        steps: [...lostOutcome(row, now), { at: now, kind: "dead", detail: reason }],
+      });
       return true;
     },
 

@@ -1,5 +1,5 @@
 // A reader that is faster than its writer: the queue makes it wait, and closing lets the writer finish.
-import { Queue } from "sluice";
+import { Queue, sleep } from "sluice";
 
 const lines = new Queue<string>(2);
 
@@ -12,7 +12,10 @@ async function read(): Promise<void> {
 }
 
 async function write(): Promise<void> {
-  for await (const line of lines) console.log(`written ${line}`);
+  for await (const line of lines) {
+    await sleep(5); // a slow disk
+    console.log(`written ${line}`);
+  }
   console.log("the end");
 }
 
@@ -60,8 +63,8 @@ console.log(frames.offer("another"), place.put("a frame that was dear to make"))
 // Prints:
 // read one, 0 in the queue
 // read two, 1 in the queue
+// read three, 2 in the queue
 // written one
-// read three, 1 in the queue
 // read four, 2 in the queue
 // written two
 // read five, 2 in the queue
