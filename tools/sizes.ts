@@ -4,7 +4,7 @@ import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 const MAX_LINES = { source: 399, test: 599 };
-const FILES = ["{packages,apps}/*/src/**/*.{ts,sql}", "{bench,tests,tools}/**/*.ts"];
+const FILES = ["{packages,apps}/*/src/**/*.{ts,sql}", "{bench,examples,tests,tools}/**/*.ts"];
 const ALLOWED: Readonly<Record<string, string>> = {};
 
 export function faults(root = ".", allowed: Readonly<Record<string, string>> = ALLOWED): string[] {
