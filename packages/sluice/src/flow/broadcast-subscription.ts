@@ -6,8 +6,7 @@ import { checkInteger, checkOneOf, checkSignal, checkWait } from "../internal/ch
 import { dispose } from "../internal/dispose.ts";
 import { type NameOptions, register } from "../internal/names.ts";
 import { Ring } from "../internal/ring.ts";
-import type { Wait } from "../internal/wait.ts";
-import { WaitList } from "../internal/wait-list.ts";
+import { firstLive, WaitList } from "../internal/wait-list.ts";
 import type { WaitOptions } from "../policy.ts";
 import type { WhenFull } from "./queue-options.ts";
 
@@ -240,11 +239,4 @@ const END: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
 function toResult<T>(value: T): IteratorYieldResult<T> {
   return { done: false, value };
-}
-
-/** Whose signal has aborted learns of it first, and gets nothing. */
-export function firstLive<T, B>(line: WaitList<T, B>): Wait<T, B> | undefined {
-  let { first } = line;
-  for (; first?.isDoomed === true; { first } = line) first.onAbort(first.watchers?.signal.reason);
-  return first;
 }

@@ -8,10 +8,9 @@ import { ClosedError } from "../errors.ts";
 import { checkInteger, checkWait } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
 import { Ring } from "../internal/ring.ts";
-import { WaitList } from "../internal/wait-list.ts";
+import { firstLive, WaitList } from "../internal/wait-list.ts";
 import type { WaitOptions } from "../policy.ts";
 import {
-  firstLive,
   openSubscription,
   type Station,
   type SubscribeOptions,

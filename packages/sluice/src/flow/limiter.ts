@@ -9,8 +9,8 @@ import { ClearedError, ClosedError, QueueFullError } from "../errors.ts";
 import { checkInteger, checkMs, checkOneOf, checkPriority, checkWait, checkWeight } from "../internal/check.ts";
 import { isContextFree } from "../internal/async-context.ts";
 import { register } from "../internal/names.ts";
+import { PriorityWaitList } from "../internal/priority-wait-list.ts";
 import { notice, probe } from "../internal/probe.ts";
-import { WaitList } from "../internal/wait-list.ts";
 import type { Policy, Task, WaitOptions } from "../policy.ts";
 import type { LimiterOptions, LimiterRunOptions, LimiterStats, LimiterWhenFull, StartRate } from "./limiter/options.ts";
 import { type Place, Request, type Work, weightOf } from "./limiter/request.ts";
@@ -39,7 +39,7 @@ export class Limiter implements Policy {
   readonly #whenFull: LimiterWhenFull | ((options: LimiterRunOptions) => LimiterWhenFull);
   readonly #rate: StartRate | undefined;
   readonly #clock: Clock;
-  readonly #line: WaitList<Granted, Work>;
+  readonly #line: PriorityWaitList<Granted, Work>;
   readonly #known = new Map<unknown, Set<Request>>();
   readonly #rest: Rest;
   readonly #selfWaits: SelfWaits | undefined;
@@ -64,7 +64,7 @@ export class Limiter implements Policy {
     this.#rate = rate;
     this.#clock = clock;
     const agingMs = checkMs("agingMs", options.agingMs ?? 1_000);
-    this.#line = new WaitList({ owner: this, agingMs, onLeave: (work) => this.#left(work) });
+    this.#line = new PriorityWaitList({ owner: this, agingMs, onLeave: (work) => this.#left(work) });
     this.#rest = new Rest(clock, () => this.#goOn());
     const limitMs = checkMs("stallMs", stallMs ?? (isContextFree() ? 500 : Infinity));
     this.#selfWaits = limitMs < Infinity ? new SelfWaits(clock, limitMs) : undefined;

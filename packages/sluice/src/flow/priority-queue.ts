@@ -4,6 +4,7 @@
  */
 import { systemClock } from "../clock/system.ts";
 import { checkInteger, checkMs } from "../internal/check.ts";
+import { PriorityWaitList } from "../internal/priority-wait-list.ts";
 import { PriorityStore } from "./priority-queue-store.ts";
 import { BoundedQueue, coreOf } from "./queue-contract.ts";
 import type { QueueOptions } from "./queue-options.ts";
@@ -35,7 +36,7 @@ export class PriorityQueue<T> extends BoundedQueue<T, PriorityItemOptions> {
       throw new TypeError(`priorityOf must be a function, got ${typeof priorityOf}`);
     const agingMs = checkMs("agingMs", options.agingMs ?? 1_000);
     const store = new PriorityStore<T>(clock, agingMs, priorityOf);
-    super("priority-queue", capacity, store, { ...options, agingMs });
+    super("priority-queue", capacity, store, options, (owner) => new PriorityWaitList({ owner, agingMs }));
     this.#store = store;
   }
 

@@ -8,7 +8,7 @@ import { register } from "../internal/names.ts";
 import type { WaitOptions } from "../policy.ts";
 import { consume, type ConsumeOptions, type Consumer } from "./consume.ts";
 import { waitForMore } from "./queue-batch.ts";
-import { PLACE, QueueCore } from "./queue-core.ts";
+import { type Line, PLACE, QueueCore } from "./queue-core.ts";
 import { Items } from "./queue-iterator.ts";
 import type { BatchOptions, QueueOptions, QueueStats } from "./queue-options.ts";
 import { RateMeter } from "./queue-rates.ts";
@@ -33,10 +33,10 @@ export abstract class BoundedQueue<T, I extends object = object> implements Asyn
     coreOf = (queue) => queue.#core;
   }
 
-  protected constructor(kind: string, capacity: number, store: QueueStore<T, I>, options: QueueOptions<T> & Aging) {
-    const { clock = systemClock, agingMs } = options;
+  protected constructor(kind: string, capacity: number, store: QueueStore<T, I>, options: QueueOptions<T>, lineOf?: LineOf<T, I>) {
+    const { clock = systemClock } = options;
     this.capacity = capacity;
-    this.#core = new QueueCore(this, capacity, store, clock, options, agingMs);
+    this.#core = new QueueCore(this, capacity, store, clock, options, lineOf?.(this));
     this.#rates = new RateMeter(clock.now());
     this.name = options.name;
     register(kind, options, this);
@@ -207,10 +207,8 @@ export abstract class BoundedQueue<T, I extends object = object> implements Asyn
   }
 }
 
-/** Of the priorities of waiting producers, where items have any. */
-interface Aging {
-  readonly agingMs?: number | undefined;
-}
+/** Of waiting producers, where it isn't first come, first served. */
+type LineOf<T, I extends object> = (owner: object) => Line<T, I>;
 
 const IN = Promise.resolve(true);
 const DROPPED = Promise.resolve(false);

@@ -4,7 +4,7 @@ import { ClosedError, QueueFullError } from "../errors.ts";
 import { checkOneOf } from "../internal/check.ts";
 import { notice } from "../internal/probe.ts";
 import type { Wait } from "../internal/wait.ts";
-import { WaitList } from "../internal/wait-list.ts";
+import { firstLive, WaitList } from "../internal/wait-list.ts";
 import type { WaitOptions } from "../policy.ts";
 import type { QueueOptions, WhenFull } from "./queue-options.ts";
 import type { QueueStore } from "./queue-store.ts";
@@ -12,6 +12,9 @@ import { issueReservation, type PlaceKeeper, type Reservation } from "./reserve.
 
 /** What a producer is granted: whether its item is in, or the place that it wanted. */
 export type Granted<T, I extends object> = boolean | Reservation<T, I>;
+
+/** Of producers. */
+export type Line<T, I extends object> = WaitList<Granted<T, I>, unknown>;
 
 /** `I` are the options of an item. An entry is what the store keeps of a put. */
 export class QueueCore<T, I extends object> implements PlaceKeeper<T, I> {
@@ -24,7 +27,7 @@ export class QueueCore<T, I extends object> implements PlaceKeeper<T, I> {
   readonly capacity: number;
   readonly clock: Clock;
   readonly store: QueueStore<T, I>;
-  readonly producers: WaitList<Granted<T, I>, unknown>;
+  readonly producers: Line<T, I>;
   readonly consumers: WaitList<T>;
   /** Undefined until it is closed. Who reads this error from this queue has come to the end of it. */
   closedBy: ClosedError | undefined;
@@ -47,7 +50,7 @@ export class QueueCore<T, I extends object> implements PlaceKeeper<T, I> {
     store: QueueStore<T, I>,
     clock: Clock,
     options: QueueOptions<T>,
-    agingMs?: number,
+    producers: Line<T, I> = new WaitList({ owner }),
   ) {
     this.#owner = owner;
     const { whenFull = "wait", onUndelivered } = options;
@@ -56,7 +59,7 @@ export class QueueCore<T, I extends object> implements PlaceKeeper<T, I> {
     this.capacity = capacity;
     this.store = store;
     this.clock = clock;
-    this.producers = new WaitList({ owner, agingMs });
+    this.producers = producers;
     this.consumers = new WaitList<T>({ owner, onLeave: store.expect && (() => this.expect()) });
     this.#whenFull = typeof whenFull === "function" ? whenFull : checkPolicy(whenFull);
     this.#onUndelivered = onUndelivered;
@@ -193,12 +196,15 @@ export class QueueCore<T, I extends object> implements PlaceKeeper<T, I> {
   onReady(): void {
     if (this.#isServing) return; // a producer was let in meanwhile
     this.#isServing = true;
-    for (let consumer = firstLive(this.consumers); consumer !== undefined; consumer = firstLive(this.consumers)) {
-      if (!this.store.isReady) break;
-      this.consumers.remove(consumer);
-      consumer.grant(this.next());
+    try {
+      for (let consumer = firstLive(this.consumers); consumer !== undefined; consumer = firstLive(this.consumers)) {
+        if (!this.store.isReady) break;
+        this.consumers.remove(consumer);
+        consumer.grant(this.next());
+      }
+    } finally {
+      this.#isServing = false; // the clock is foreign code, and may throw
     }
-    this.#isServing = false;
     this.expect();
   }
 
@@ -292,11 +298,4 @@ export const PLACE: unique symbol = Symbol("place");
 
 function checkPolicy(policy: WhenFull): WhenFull {
   return checkOneOf("whenFull", policy, ["wait", "reject", "drop-newest", "drop-oldest"]);
-}
-
-/** Whose signal has aborted learns of it first, and gets nothing. */
-function firstLive<T, B>(line: WaitList<T, B>): Wait<T, B> | undefined {
-  let { first } = line;
-  for (; first?.isDoomed === true; { first } = line) first.onAbort(first.watchers?.signal.reason);
-  return first;
 }

@@ -1,13 +1,11 @@
 /** The waits of one priority, first come, first served. */
-import type { HeapNode } from "./heap.ts";
 import type { Wait } from "./wait.ts";
 import type { WaitList } from "./wait-list.ts";
 
-export class Lane<T, B> implements HeapNode {
+export class Lane<T, B> implements Iterable<Wait<T, B>> {
   // I1  doubly linked from `first` to `last`; `lane` of a member points here
   readonly list: WaitList<T, B>;
   readonly priority: number;
-  slot = -1;
   first: Wait<T, B> | undefined;
   #last: Wait<T, B> | undefined;
 
@@ -31,5 +29,9 @@ export class Lane<T, B> implements HeapNode {
     if (behind === undefined) this.#last = ahead;
     else behind.ahead = ahead;
     wait.ahead = wait.behind = wait.lane = undefined;
+  }
+
+  *[Symbol.iterator](): Generator<Wait<T, B>> {
+    for (let wait = this.first; wait !== undefined; wait = wait.behind) yield wait;
   }
 }

@@ -52,9 +52,10 @@ export class Wait<T, B = void> extends Promise<T> implements Watching {
 
   onAbort(reason: unknown): void {
     const list = this.lane?.list;
-    if (list !== undefined) list.aborted += 1;
+    if (list === undefined) return;
+    list.aborted += 1;
     this.reject(reason);
-    if (list?.owner !== undefined) notice?.("aborted", list.owner);
+    if (list.owner !== undefined) notice?.("aborted", list.owner);
   }
 
   arm(signal: AbortSignal | undefined, _clock: Clock): void {

@@ -12,9 +12,8 @@ import type { Wait } from "../internal/wait.ts";
 import { probe } from "../internal/probe.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import type { WaitOptions } from "../policy.ts";
-import type { Mutex } from "./mutex.ts";
-import { lenderOf, type Permit, renewPermit } from "./permit.ts";
-import type { PermitPool } from "./permit-pool.ts";
+import { type Mutex, poolOf } from "./mutex.ts";
+import { type Permit, renewGuard } from "./permit.ts";
 
 export interface ConditionOptions extends NameOptions {
   /** Runs `timeoutMs` and tells ages. @default systemClock */
@@ -37,7 +36,6 @@ export type ConditionStats = Readonly<{
 /** What a waiter left behind. */
 interface Waiting {
   readonly guard: Permit;
-  readonly pool: PermitPool<Permit>;
   readonly predicate: (() => boolean) | undefined;
   /** Woken by a signal, which the next may need if this one cannot use it. */
   signalled: boolean;
@@ -138,7 +136,7 @@ export class Condition {
 
   #check(guard: Permit, predicate: (() => boolean) | undefined): Waiting {
     if (!this.mutex.isHeldBy(guard)) throw new NotHeldError("mutex");
-    return { guard, pool: lenderOf(guard) as PermitPool<Permit>, predicate, signalled: false };
+    return { guard, predicate, signalled: false };
   }
 
   #wait(waiting: Waiting, options: WaitOptions): Promise<void> {
@@ -160,11 +158,12 @@ export class Condition {
 
   /** Resolves when the mutex is locked by the same guard again, unless that was released meanwhile. */
   #comeBack(waiting: Waiting): Promise<void> {
-    const { guard, pool } = waiting;
+    const { guard } = waiting;
+    const pool = poolOf(this.mutex);
     // It is not who wakes it that waits for the mutex.
     const reclaimed = probe === undefined ? pool.reclaim() : probe.as(guard, () => pool.reclaim());
     return reclaimed.then((fresh) => {
-      if (renewPermit(guard, fresh)) return;
+      if (renewGuard(guard, fresh)) return;
       if (waiting.signalled) this.signal(); // somebody else may have use for it
       throw new NotHeldError("mutex");
     });

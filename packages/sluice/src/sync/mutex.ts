@@ -8,9 +8,10 @@ import { checkOneOf } from "../internal/check.ts";
 import { register } from "../internal/names.ts";
 import { probe } from "../internal/probe.ts";
 import type { Policy, PriorityWaitOptions, RunContext, WaitOptions } from "../policy.ts";
+import { GuardPool } from "./guard-pool.ts";
 import { holding, holds } from "./holds.ts";
-import { lenderOf, type Permit } from "./permit.ts";
-import { LendingPool, type LineOptions, type LineStats } from "./permit-pool.ts";
+import { isGuardOf, type Permit } from "./permit.ts";
+import type { LineOptions, LineStats } from "./permit-pool.ts";
 
 export interface MutexOptions extends LineOptions {
   /**
@@ -29,14 +30,21 @@ export interface MutexContext extends RunContext {
   readonly guard: Permit;
 }
 
+/** The inside of a mutex, for `Condition`. */
+export let poolOf: (mutex: Mutex) => GuardPool;
+
 export class Mutex implements Policy {
   readonly name: string | undefined;
-  readonly #pool: LendingPool;
+  readonly #pool: GuardPool;
   readonly #throwsOnReentry: boolean;
+
+  static {
+    poolOf = (mutex) => mutex.#pool;
+  }
 
   constructor(options: MutexOptions = {}) {
     this.#throwsOnReentry = checkOneOf("reentry", options.reentry ?? "wait", ["wait", "throw"]) === "throw";
-    this.#pool = new LendingPool("mutex", this, 1, options);
+    this.#pool = new GuardPool("mutex", this, 1, options);
     this.name = options.name;
     register("mutex", options, this);
   }
@@ -87,7 +95,7 @@ export class Mutex implements Policy {
 
   /** Whether it is locked by this guard. */
   isHeldBy(guard: Permit): boolean {
-    return lenderOf(guard) === this.#pool;
+    return isGuardOf(this.#pool, guard);
   }
 
   /** Resolves as soon as it is unlocked and nobody waits. It turns nobody away: `close` first, or newcomers can put it off. */

@@ -4,8 +4,9 @@ import { systemClock } from "../clock/system.ts";
 import { ClosedError, QueueFullError } from "../errors.ts";
 import { checkInteger, checkMs, checkPriority, checkWait, checkWeight } from "../internal/check.ts";
 import type { NameOptions } from "../internal/names.ts";
+import { PriorityWaitList } from "../internal/priority-wait-list.ts";
 import { notice, probe } from "../internal/probe.ts";
-import { asPlainPromise, Wait } from "../internal/wait.ts";
+import type { Wait } from "../internal/wait.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import type { WaitOptions, WeightedWaitOptions } from "../policy.ts";
 import { issuePermit, type Lender, type Permit } from "./permit.ts";
@@ -40,60 +41,50 @@ const NO_OPTIONS: WeightedWaitOptions = {};
 
 /** `G` is what a call is granted. */
 export abstract class PermitPool<G> implements Lender {
-  // I1  #free + what is out = #limit; #free is negative only while a lowered limit is still exceeded
-  // I2  whose turn it is waits only while it wants more than #free, or is about to hear of its abort
+  // I1  free + what is out = limit; free is negative only while a lowered limit is still exceeded
+  // I2  whose turn it is waits only while it wants more than what is free, or is about to hear of its abort
   // I3  permits go out in the order of the line, `acquire` callers resume in it, no newcomer overtakes a waiter
-  // I4  nobody waits for more than #limit; once closed, nobody waits and nothing goes out, but to a `Reclaim`; whoever is
-  //     about to hear of its abort hears of nothing else
+  // I4  nobody waits for more than the limit; once closed, nobody waits and nothing goes out, but to who entered past it;
+  //     whoever is about to hear of its abort hears of nothing else
+  // Written here alone:
+  limit: number;
+  free: number;
+  closed = false;
+  protected readonly clock: Clock;
   readonly #kind: string;
   readonly #owner: object;
   readonly #maxWaiting: number;
-  readonly #clock: Clock;
-  readonly #waits: WaitList<G, number>;
+  readonly #waits: PriorityWaitList<G, number>;
   #drains: WaitList<void> | undefined;
-  #limit: number;
-  #free: number;
   #granted = 0;
   #rejected = 0;
-  #closed = false;
+  #isClosing = false;
 
   constructor(kind: string, owner: object, limit: number, options: LineOptions, free: number = limit) {
     this.#kind = kind;
     this.#owner = owner;
-    this.#limit = limit;
-    this.#free = free;
+    this.limit = limit;
+    this.free = free;
+    this.clock = options.clock ?? systemClock;
     this.#maxWaiting = checkInteger("maxWaiting", options.maxWaiting ?? Infinity, { min: 0, infinity: true });
-    this.#clock = options.clock ?? systemClock;
     const agingMs = checkMs("agingMs", options.agingMs ?? 1_000);
-    this.#waits = new WaitList<G, number>({ owner, agingMs, onLeave: () => this.#serve() });
-  }
-
-  get limit(): number {
-    return this.#limit;
-  }
-
-  get free(): number {
-    return this.#free;
+    this.#waits = new PriorityWaitList<G, number>({ owner, agingMs, onLeave: () => this.#serve() });
   }
 
   get waiting(): number {
     return this.#waits.size;
   }
 
-  get closed(): boolean {
-    return this.#closed;
-  }
-
   stats(): LineStats {
-    const { timedOut, aborted } = this.#waits;
+    const { size, timedOut, aborted } = this.#waits;
     return {
-      waiting: this.waiting,
-      oldestWaitMs: this.#waits.oldestWaitMs(this.#clock),
+      waiting: size,
+      oldestWaitMs: this.#waits.oldestWaitMs(this.clock),
       granted: this.#granted,
       rejected: this.#rejected,
       timedOut,
       aborted,
-      closed: this.#closed,
+      closed: this.closed,
     };
   }
 
@@ -109,24 +100,28 @@ export abstract class PermitPool<G> implements Lender {
   /** Takes what is asked for if it can be had at once. Throws for bad options and aborted signals. */
   admits(options: WeightedWaitOptions = NO_OPTIONS): boolean {
     const { weight = 1, priority = 0 } = options;
-    if (options !== NO_OPTIONS) this.#check(options, weight, priority);
-    if (weight > this.#free || this.#closed) return false;
-    if (this.#waits.size > 0 && !this.#waits.wouldBeFirst(priority, this.#clock)) return false;
+    if (options !== NO_OPTIONS) {
+      checkWait(options);
+      checkWeight(weight, this.limit);
+      checkPriority(priority);
+    }
+    if (weight > this.free || this.closed) return false;
+    if (this.#waits.size > 0 && !this.#waits.wouldBeFirst(priority, this.clock)) return false;
     this.#take(weight);
     return true;
   }
 
   /** After `admits` has said no. Throws for who is turned away. */
   wait(options: WeightedWaitOptions = NO_OPTIONS): Promise<G> {
-    if (this.#closed) throw this.#refuse(new ClosedError(this.#kind));
+    if (this.closed) throw this.#refuse(new ClosedError(this.#kind));
     this.#waits.refuseHaste(options);
     if (this.#waits.size >= this.#maxWaiting) throw this.#refuse(new QueueFullError(this.#maxWaiting));
-    return this.#waits.wait(options, this.#clock, options.weight ?? 1, options.priority);
+    return this.#waits.wait(options, this.clock, options.weight ?? 1, options.priority);
   }
 
   tryTake(weight = 1): boolean {
-    if (weight !== 1) checkWeight(weight, this.#limit);
-    if (weight > this.#free || this.#waits.size > 0 || this.#closed) return false;
+    if (weight !== 1) checkWeight(weight, this.limit);
+    if (weight > this.free || this.#waits.size > 0 || this.closed) return false;
     this.#take(weight);
     return true;
   }
@@ -140,21 +135,23 @@ export abstract class PermitPool<G> implements Lender {
 
   /** Returns how much of it was dropped, since nobody waits for it and there is no room. */
   giveBack(weight: number): number {
-    this.#free += weight;
+    this.free += weight;
     if (this.#waits.size > 0) this.#serve();
-    if (this.#free > this.#limit && this.#waits.size > 0) this.#serveLive();
-    return this.#free < this.#limit ? 0 : this.#whenFull();
+    if (this.free < this.limit) return 0;
+    // Also past those that are about to leave: what goes beyond the limit would be dropped before they have left.
+    if (this.free > this.limit) this.#serveAll(this.#waits.live());
+    return this.free < this.limit ? 0 : this.#whenFull();
   }
 
   /** Those who wait for more than there will be get a `RangeError`. */
   resize(limit: number): void {
-    this.#free += limit - this.#limit;
-    this.#limit = limit;
+    this.free += limit - this.limit;
+    this.limit = limit;
     for (const wait of this.#waits.live()) {
       try {
         checkWeight(wait.brought, limit);
       } catch (error) {
-        wait.reject(this.#refuse(error as RangeError));
+        this.#turnAway(wait, error as RangeError);
       }
     }
     this.#serve();
@@ -163,62 +160,52 @@ export abstract class PermitPool<G> implements Lender {
   drain(options: WaitOptions): Promise<void> {
     try {
       checkWait(options);
-      if (this.#free === this.#limit) return Promise.resolve();
+      if (this.free === this.limit) return Promise.resolve();
       this.#drains ??= new WaitList<void>();
       this.#drains.refuseHaste(options);
-      return this.#drains.wait(options, this.#clock);
+      return this.#drains.wait(options, this.clock);
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  /** For who gave one back only to wait for a `Condition` and must have it again: no bound and no closing is in the way. */
-  reclaim(): Promise<G> {
-    if (this.#free > 0 && this.waiting === 0) {
-      this.#take(1);
-      return Promise.resolve(this.lend());
-    }
-    return this.#waits.join(new Reclaim<G>(this.#clock.now(), 1), undefined, this.#clock);
+  close(): void {
+    if (this.closed) return;
+    this.closed = this.#isClosing = true;
+    notice?.("closed", this.#owner);
+    const error = new ClosedError(this.#kind);
+    for (const wait of this.#waits.live()) this.#turnAway(wait, error);
+    this.#isClosing = false;
+    this.#serve();
   }
 
-  close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
-    notice?.("closed", this.#owner);
-    if (this.waiting === 0) return;
-    const error = new ClosedError(this.#kind);
-    for (const wait of this.#waits.live()) {
-      if (!(wait instanceof Reclaim)) wait.reject(this.#refuse(error));
-    }
+  /** Lines up what the caller has made, however many wait and though it is closed. */
+  protected enter(wait: Wait<G, number>): Promise<G> {
+    this.#waits.join(wait, undefined, this.clock);
+    this.#serve();
+    return wait;
   }
 
   /** A method, since a function that each pool had of its own would be a new one to the compiler each time. */
   protected abstract issue(weight: number): G;
 
-  #check(options: WeightedWaitOptions, weight: number, priority: number): void {
-    checkWait(options);
-    checkWeight(weight, this.#limit);
-    checkPriority(priority);
-  }
-
   #take(weight: number): void {
-    this.#free -= weight;
+    this.free -= weight;
     this.#granted += 1;
   }
 
   /** Stops at one that is about to leave: its leaving serves those behind it, and they may leave by the same abort. */
   #serve(): void {
     const waits = this.#waits;
-    for (let next = waits.first; next !== undefined && next.brought <= this.#free; next = waits.first) {
-      if (next.isDoomed || (this.#closed && !(next instanceof Reclaim))) return;
+    for (let next = waits.first; next !== undefined && next.brought <= this.free; next = waits.first) {
+      if (next.isDoomed || this.#isClosing) return;
       this.#grant(next);
     }
   }
 
-  /** Past those that are about to leave: what goes beyond the limit would be dropped before they have left. */
-  #serveLive(): void {
-    for (const wait of this.#waits.live()) {
-      if (wait.brought > this.#free) return;
+  #serveAll(waits: readonly Wait<G, number>[]): void {
+    for (const wait of waits) {
+      if (wait.brought > this.free) return;
       this.#grant(wait);
     }
   }
@@ -230,13 +217,18 @@ export abstract class PermitPool<G> implements Lender {
   }
 
   #whenFull(): number {
-    const surplus = this.#free - this.#limit;
-    this.#free = this.#limit;
+    const surplus = this.free - this.limit;
+    this.free = this.limit;
     for (const wait of this.#drains?.live() ?? []) {
       this.#drains?.remove(wait);
       wait.grant();
     }
     return surplus;
+  }
+
+  #turnAway(wait: Wait<G, number>, error: Error): void {
+    wait.reject(error);
+    if (wait.lane === undefined) this.#refuse(error);
   }
 
   #refuse(error: Error): Error {
@@ -246,13 +238,9 @@ export abstract class PermitPool<G> implements Lender {
   }
 }
 
-/** Of what `Semaphore` and `Mutex` lend. */
+/** Of what `Semaphore` lends. */
 export class LendingPool extends PermitPool<Permit> {
   protected override issue(weight: number): Permit {
     return issuePermit(this, weight);
   }
 }
-
-class Reclaim<G> extends Wait<G, number> {}
-
-asPlainPromise(Reclaim);

@@ -7,8 +7,8 @@ import { systemClock } from "../clock/system.ts";
 import { ClosedError, QueueFullError, SelfWaitError } from "../errors.ts";
 import { checkInteger, checkOneOf, checkWait } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
+import { PriorityWaitList } from "../internal/priority-wait-list.ts";
 import { notice, probe } from "../internal/probe.ts";
-import { WaitList } from "../internal/wait-list.ts";
 import type { RunContext, WaitOptions } from "../policy.ts";
 import { holding, holds } from "./holds.ts";
 import {
@@ -90,7 +90,7 @@ export class RwLock<T = undefined> {
   readonly #throwsOnReentry: boolean;
   readonly #maxWaiting: number;
   readonly #clock: Clock;
-  readonly #waiters: WaitList<ReadGuard<T> | WriteGuard<T>, Mode>;
+  readonly #waiters: PriorityWaitList<ReadGuard<T> | WriteGuard<T>, Mode>;
   readonly #host: GuardHost<T>;
   #reading = 0;
   #writing = false;
@@ -108,7 +108,7 @@ export class RwLock<T = undefined> {
     this.#throwsOnReentry = checkOneOf("reentry", options.reentry ?? "wait", ["wait", "throw"]) === "throw";
     this.#maxWaiting = checkInteger("maxWaiting", options.maxWaiting ?? Infinity, { min: 0, infinity: true });
     this.#clock = options.clock ?? systemClock;
-    this.#waiters = new WaitList({ owner: this, onLeave: (mode) => this.#onLeave(mode) });
+    this.#waiters = new PriorityWaitList({ owner: this, onLeave: (mode) => this.#onLeave(mode) });
     this.#host = {
       value: undefined as T,
       endRead: (since) => this.#endRead(since),

@@ -1,6 +1,6 @@
 /** Who waits for a limiter to have less to do. */
 import type { Clock } from "../../clock/clock.ts";
-import { WaitList } from "../../internal/wait-list.ts";
+import { PriorityWaitList } from "../../internal/priority-wait-list.ts";
 import type { WaitOptions } from "../../policy.ts";
 
 interface Load {
@@ -13,7 +13,7 @@ export class StateWaits {
   // I2  what is so when more wait comes first: the number is the priority
   readonly #clock: Clock;
   readonly #load: Load;
-  readonly #waits = new WaitList<void, number>({ onLeave: () => this.tell() });
+  readonly #waits = new PriorityWaitList<void, number>({ onLeave: () => this.tell() });
 
   constructor(clock: Clock, load: Load) {
     this.#clock = clock;
