@@ -1,11 +1,11 @@
 /**
- * Circuit breaker: after so many failures in a row it turns calls away without trying, until a trial succeeds.
- * It spares a dependency that is down, and callers the wait for it. A hang is seen only if the call inside has a
- * `timeout`; a retry belongs outside. One breaker for each provider: `KeyedCircuitBreaker` keeps them.
+ * Circuit breaker: after too many failures it turns calls away without trying, until a trial succeeds. It spares a
+ * dependency that is down, and callers the wait for it. A hang is seen only if the call inside has a `timeout`; a retry
+ * belongs outside. One breaker for each provider: `KeyedCircuitBreaker` keeps them.
  *
- * Closed: calls pass, and `failures` failed ones in a row open it. Open: calls are turned away, which does not extend
+ * Closed: calls pass, and what `trip` remembers of them may open it. Open: calls are turned away, which does not extend
  * the cooldown. Half-open, from the end of the cooldown on: `maxTrials` calls at a time pass, the others are turned
- * away; the first success closes it, the first failure opens it for a new cooldown. No timer: the clock is asked at
+ * away; `successes` of them close it, the first failure opens it for a new cooldown. No timer: the clock is asked at
  * the next call. A result that arrives when the state it was called in has passed moves nothing.
  */
 import type { Clock } from "../clock/clock.ts";
@@ -13,29 +13,53 @@ import { systemClock } from "../clock/system.ts";
 import { CircuitOpenError } from "../errors.ts";
 import { checkInteger, checkMs, checkWait } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
+import { notice } from "../internal/probe.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { Policy, Task, WaitOptions } from "../policy.ts";
+import { consecutive, type CircuitTrip, type CircuitTripFactory } from "./circuit-trip.ts";
 import { classifyOutcome, type CircuitOutcome, type CircuitVerdict } from "./classify.ts";
 
 export type CircuitState = "closed" | "open" | "half-open";
+
+/**
+ * `normal` · `isolated`: every call is turned away · `disabled`: every call passes, and none counts · `metrics-only`: as
+ * normal, but who would be turned away passes, and counts for nothing but `rejected`.
+ */
+export type CircuitMode = "normal" | "isolated" | "disabled" | "metrics-only";
 
 export interface CircuitChange {
   readonly from: CircuitState;
   readonly to: CircuitState;
 }
 
+/** What a cooldown is worked out from. */
+export interface CircuitOpening {
+  /** Which it is since the breaker was last closed: 1 for the first. */
+  readonly openings: number;
+  /** What opened it; undefined if a trial took too long. */
+  readonly outcome: CircuitOutcome | undefined;
+}
+
 export interface CircuitBreakerOptions extends NameOptions {
-  /** Failures in a row that open it. An integer >= 1. @default 5 */
+  /** Failures in a row that open it. An integer >= 1. Has no say if there is a `trip`. @default 5 */
   readonly failures?: number | undefined;
+  /** What opens it: `countWindow`, `timeWindow`, or a rule of one's own. @default consecutive(failures) */
+  readonly trip?: CircuitTripFactory | undefined;
   /** How long it stays open. At least 1, and finite. @default 30_000 */
   readonly cooldownMs?: number | undefined;
+  /** Says so instead each time it opens, such as `growingCooldown`. What it throws is thrown by the call. */
+  readonly cooldown?: ((opening: CircuitOpening) => number) | undefined;
   /** Calls under way at a time while half-open. An integer >= 1. @default 1 */
   readonly maxTrials?: number | undefined;
+  /** Trials that must succeed before it closes. An integer >= 1. @default 1 */
+  readonly successes?: number | undefined;
   /**
-   * A trial that takes longer counts no more against `maxTrials`, so that one that hangs can't keep it half-open for
-   * ever; its outcome counts when it comes. At least 1, and finite. @default cooldownMs
+   * A trial that takes longer counts no more against `maxTrials`, so that one that hangs can't keep others out for ever;
+   * its outcome counts when it comes. At least 1, and finite. @default cooldownMs
    */
   readonly maxTrialMs?: number | undefined;
+  /** If it has neither closed nor opened so long after the first trial, the next call opens it. At least 1. @default Infinity */
+  readonly maxHalfOpenMs?: number | undefined;
   /**
    * What an outcome says about the dependency. An ignored one moves nothing, and gives its place back if it was a
    * trial. If this throws, the call rejects with what it threw and the outcome is ignored. A call that rejects after
@@ -53,7 +77,7 @@ export interface CircuitBreakerOptions extends NameOptions {
 
 export type CircuitBreakerStats = Readonly<{
   state: CircuitState;
-  /** In a row, up to now. */
+  /** Of the calls that `trip` remembers. */
   failures: number;
   /** Calls that passed and have not ended. */
   running: number;
@@ -62,46 +86,70 @@ export type CircuitBreakerStats = Readonly<{
   /** So far: calls turned away, and times it opened. */
   rejected: number;
   opened: number;
+  /** Times it opened since it was last closed. */
+  openings: number;
 }>;
 
 export class CircuitBreaker implements Policy {
   // I1  #openUntil is undefined exactly while closed; the clock tells open from half-open
-  // I2  only a call of the present #generation moves anything; opening and closing begin a new one
-  // I3  #trials are calls of this generation under way, oldest first, at most #maxTrials
+  // I2  only a call of the present generation moves anything; each change of state begins a new one
+  // I3  #trials are this generation's trials under way, oldest first, at most #maxTrials; a generation is known by its set
   readonly name: string | undefined;
-  readonly #maxFailures: number;
-  readonly #cooldownMs: number;
+  /** Whether it does its work: to be set by hand, and by `isolate`. It leaves the state as it is. */
+  mode: CircuitMode = "normal";
+  readonly #makeTrip: CircuitTripFactory;
+  readonly #cooldown: (opening: CircuitOpening) => number;
   readonly #maxTrials: number;
+  readonly #successes: number;
   readonly #maxTrialMs: number;
+  readonly #maxHalfOpenMs: number;
   readonly #classify: (outcome: CircuitOutcome) => CircuitVerdict;
   readonly #onStateChange: ((change: CircuitChange) => void) | undefined;
   readonly #clock: Clock;
-  readonly #trials = new Set<Call>();
+  #trip: CircuitTrip;
   #openUntil: number | undefined;
-  #generation = 0;
-  /** Whether "half-open" has been told in this generation. */
-  #isTrying = false;
-  #failures = 0;
+  #trials = new Set<Call>();
+  /** For all calls of this generation that bring nothing of their own. */
+  #plain = this.#begin(this.#trials, undefined);
+  #succeeded = 0;
+  #halfOpenAt: number | undefined;
+  #told: CircuitState = "closed";
   #running = 0;
   #rejected = 0;
   #opened = 0;
+  #openings = 0;
 
   constructor(options: CircuitBreakerOptions = {}) {
-    const { failures = 5, cooldownMs = 30_000, maxTrials = 1, maxTrialMs = cooldownMs } = options;
-    this.#maxFailures = checkInteger("failures", failures, { min: 1 });
-    this.#cooldownMs = checkMs("cooldownMs", cooldownMs, { min: 1 });
+    const { failures = 5, cooldownMs = 30_000, maxTrials = 1, successes = 1 } = options;
+    const { maxTrialMs = cooldownMs, maxHalfOpenMs = Infinity } = options;
+    this.#makeTrip = options.trip ?? consecutive(failures);
+    checkMs("cooldownMs", cooldownMs, { min: 1 });
+    this.#cooldown = options.cooldown ?? (() => cooldownMs);
     this.#maxTrials = checkInteger("maxTrials", maxTrials, { min: 1 });
+    this.#successes = checkInteger("successes", successes, { min: 1 });
     this.#maxTrialMs = checkMs("maxTrialMs", maxTrialMs, { min: 1 });
+    this.#maxHalfOpenMs = checkMs("maxHalfOpenMs", maxHalfOpenMs, { min: 1, infinity: true });
     this.#classify = options.classify ?? classifyOutcome;
     this.#onStateChange = options.onStateChange;
     this.#clock = options.clock ?? systemClock;
+    this.#trip = this.#makeTrip(this.#clock);
     this.name = options.name;
     register("circuit-breaker", options, this);
   }
 
   get state(): CircuitState {
     if (this.#openUntil === undefined) return "closed";
-    return this.#clock.now() < this.#openUntil ? "open" : "half-open";
+    return this.retryAfterMs > 0 ? "open" : "half-open";
+  }
+
+  /** How long until a trial may be admitted; 0 if that isn't a matter of time. */
+  get retryAfterMs(): number {
+    return this.#openUntil === undefined ? 0 : Math.max(0, this.#openUntil - this.#clock.now());
+  }
+
+  /** What it remembers of the calls since it was last closed. */
+  get trip(): CircuitTrip {
+    return this.#trip;
   }
 
   /** Calls that passed and have not ended. */
@@ -112,11 +160,12 @@ export class CircuitBreaker implements Policy {
   stats(): CircuitBreakerStats {
     return {
       state: this.state,
-      failures: this.#failures,
-      running: this.running,
+      failures: this.#trip.failures,
+      running: this.#running,
       trials: this.#trials.size,
       rejected: this.#rejected,
       opened: this.#opened,
+      openings: this.#openings,
     };
   }
 
@@ -126,94 +175,114 @@ export class CircuitBreaker implements Policy {
     try {
       checkWait(options);
       const { signal } = options;
-      const call = this.#admit();
-      const succeed = (value: T): T => {
-        this.#end(call, { status: "fulfilled", value }, false);
-        return value;
-      };
-      const fail = (reason: unknown): never => {
-        this.#end(call, { status: "rejected", reason }, signal?.aborted === true);
-        throw reason;
-      };
+      const call = this.#admit(signal);
+      this.#running += 1;
       try {
-        return whenSettled(fn({ signal }), succeed, fail);
+        return whenSettled(fn({ signal }), call.succeed<T>, call.fail);
       } catch (error) {
-        return fail(error);
+        return call.fail(error);
       }
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  #admit(): Call {
-    const call = { generation: this.#generation, startedAt: 0 };
-    if (this.#openUntil !== undefined) {
-      call.startedAt = this.#clock.now();
-      this.#admitTrial(call, this.#openUntil);
-    }
-    this.#running += 1;
-    return call;
+  /** Opens it by hand for so long, at least 0: with 0 it is half-open. `openings` is what it counts then. */
+  open(forMs: number, openings: number = this.#openings + 1): void {
+    this.#openUntil = this.#clock.now() + checkMs("forMs", forMs, { min: 0 });
+    this.#openings = openings;
+    this.#opened += 1;
+    this.#trip = this.#makeTrip(this.#clock);
+    this.#turnOver();
   }
 
-  #admitTrial(call: Call, openUntil: number): void {
-    const now = call.startedAt;
+  /** Closes it by hand. */
+  close(): void {
+    if (this.#openUntil === undefined) return;
+    this.#openUntil = undefined;
+    this.#openings = 0;
+    this.#turnOver();
+  }
+
+  #admit(signal: AbortSignal | undefined): Call {
+    if (this.mode === "isolated") return this.#refuse(Infinity);
+    if (this.mode === "disabled") return this.#begin(undefined, signal);
+    if (this.#openUntil !== undefined) return this.#admitTrial(signal);
+    const isTimed = this.#trip.slowMs !== undefined;
+    if (signal === undefined && !isTimed) return this.#plain;
+    return this.#begin(this.#trials, signal, isTimed ? this.#clock.now() : 0);
+  }
+
+  #admitTrial(signal: AbortSignal | undefined): Call {
+    const now = this.#clock.now();
+    if (now - (this.#halfOpenAt ?? now) >= this.#maxHalfOpenMs) this.#reopen(undefined);
     for (const trial of this.#trials) {
       if (now - trial.startedAt < this.#maxTrialMs) break;
       this.#trials.delete(trial);
     }
-    if (now < openUntil || this.#trials.size >= this.#maxTrials) {
-      this.#rejected += 1;
-      throw new CircuitOpenError(Math.max(0, openUntil - now));
-    }
+    const { retryAfterMs } = this;
+    if (retryAfterMs > 0 || this.#trials.size >= this.#maxTrials) return this.#refuse(retryAfterMs, signal);
+    const call = this.#begin(this.#trials, signal, now);
     this.#trials.add(call); // before anything is awaited or told, so that no other call slips in
-    if (this.#isTrying) return;
-    this.#isTrying = true;
-    this.#tell("open", "half-open");
+    this.#halfOpenAt ??= now;
+    this.#tell();
+    return call;
   }
 
-  #end(call: Call, outcome: CircuitOutcome, isAborted: boolean): void {
-    let verdict: CircuitVerdict = "ignore";
-    try {
-      if (!isAborted) verdict = this.#classify(outcome);
-    } finally {
-      this.#settle(call, verdict);
-    }
+  #refuse(retryAfterMs: number, signal?: AbortSignal): Call {
+    this.#rejected += 1;
+    if (this.mode === "metrics-only") return this.#begin(undefined, signal);
+    const error = new CircuitOpenError(retryAfterMs);
+    notice?.("rejected", this, error);
+    throw error;
   }
 
-  #settle(call: Call, verdict: CircuitVerdict): void {
+  #begin(generation: Set<Call> | undefined, signal: AbortSignal | undefined, startedAt = 0): Call {
+    const call: Call = {
+      startedAt,
+      succeed: (value) => {
+        this.#end(call, generation, { status: "fulfilled", value });
+        return value;
+      },
+      fail: (reason) => {
+        this.#end(call, signal?.aborted === true ? undefined : generation, { status: "rejected", reason });
+        throw reason;
+      },
+    };
+    return call;
+  }
+
+  #end(call: Call, generation: Set<Call> | undefined, outcome: CircuitOutcome): void {
     this.#running -= 1;
-    this.#trials.delete(call);
-    if (call.generation !== this.#generation) return;
-    if (verdict === "failure") {
-      this.#failures += 1; // to those that opened it, if it was a trial's
-      if (this.#failures >= this.#maxFailures) this.#open();
-    } else if (verdict === "success") {
-      this.#failures = 0;
-      if (this.#openUntil !== undefined) this.#close();
-    }
+    this.#trials.delete(call); // before anything of the user's is called, which may throw
+    if (generation !== this.#trials) return;
+    const verdict = this.#classify(outcome);
+    if (verdict === "ignore" || generation !== this.#trials) return;
+    const isFailure = verdict === "failure";
+    const { slowMs } = this.#trip;
+    const isSlow = slowMs !== undefined && this.#clock.now() - call.startedAt >= slowMs;
+    if (this.#openUntil === undefined) {
+      if (this.#trip.record(isFailure, isSlow)) this.#reopen(outcome);
+    } else if (isFailure || isSlow) this.#reopen(outcome);
+    else if ((this.#succeeded += 1) >= this.#successes) this.close();
   }
 
-  #open(): void {
-    const from = this.#openUntil === undefined ? "closed" : "half-open";
-    this.#openUntil = this.#clock.now() + this.#cooldownMs;
-    this.#opened += 1;
-    this.#turnOver();
-    this.#tell(from, "open");
-  }
-
-  #close(): void {
-    this.#openUntil = undefined;
-    this.#turnOver();
-    this.#tell("half-open", "closed");
+  #reopen(outcome: CircuitOutcome | undefined): void {
+    this.open(this.#cooldown({ openings: this.#openings + 1, outcome }));
   }
 
   #turnOver(): void {
-    this.#generation += 1;
-    this.#trials.clear();
-    this.#isTrying = false;
+    this.#trials = new Set();
+    this.#plain = this.#begin(this.#trials, undefined);
+    this.#succeeded = 0;
+    this.#halfOpenAt = undefined;
+    this.#tell();
   }
 
-  #tell(from: CircuitState, to: CircuitState): void {
+  #tell(): void {
+    const from = this.#told;
+    const to = (this.#told = this.state);
+    if (from === to) return;
     try {
       this.#onStateChange?.({ from, to });
     } catch (error) {
@@ -223,7 +292,8 @@ export class CircuitBreaker implements Policy {
 }
 
 interface Call {
-  readonly generation: number;
-  /** Of a trial. */
-  startedAt: number;
+  /** Of a trial, and of a call that may be slow. */
+  readonly startedAt: number;
+  readonly succeed: <T>(value: T) => T;
+  readonly fail: (reason: unknown) => never;
 }

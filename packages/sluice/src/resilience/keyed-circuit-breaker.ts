@@ -1,8 +1,11 @@
 /**
- * A circuit breaker for each provider, origin or tenant, made when its key is first used. Bounded, since keys often come
- * from outside: a flood of them must neither fill the memory nor make open breakers forget.
+ * A circuit breaker for each provider, origin or tenant, made when its key is first used and forgotten when the key has
+ * not been used for long. Bounded, since keys often come from outside: a flood of them must neither fill the memory nor
+ * make open breakers forget.
  */
-import { checkInteger } from "../internal/check.ts";
+import type { Clock } from "../clock/clock.ts";
+import { systemClock } from "../clock/system.ts";
+import { checkInteger, checkMs } from "../internal/check.ts";
 import { register } from "../internal/names.ts";
 import type { Task, WaitOptions } from "../policy.ts";
 import { type CircuitChange, CircuitBreaker, type CircuitBreakerOptions } from "./circuit-breaker.ts";
@@ -10,10 +13,15 @@ import { type CircuitChange, CircuitBreaker, type CircuitBreakerOptions } from "
 export interface KeyedCircuitBreakerOptions extends Omit<CircuitBreakerOptions, "onStateChange"> {
   /**
    * Keys remembered. When there is no room, the closed breaker goes that has not been used for longest, one without
-   * calls under way before any other. Open ones stay unless all are open: then the one goes that opened first.
-   * An integer >= 1, or `Infinity`. @default 10_000
+   * calls under way before any other. Those that are open or have a `mode` stay unless there is no other: then it is the
+   * one of them that has not been used for longest. An integer >= 1, or `Infinity`. @default 10_000
    */
   readonly maxKeys?: number | undefined;
+  /**
+   * A key that has not been used for so long is forgotten by one of the next calls, with what its breaker has counted,
+   * unless it is open, has calls under way or a `mode`. At least 1. @default 600_000
+   */
+  readonly idleMs?: number | undefined;
   /** As a breaker's own. */
   readonly onStateChange?: ((change: KeyedCircuitChange) => void) | undefined;
 }
@@ -32,16 +40,20 @@ export type KeyedCircuitBreakerStats = Readonly<{
 
 export class KeyedCircuitBreaker {
   // I1  a key is in #closed or in #tripped, as its breaker is closed or not; both together hold at most #maxKeys
-  // I2  #closed is in order of last use, #tripped in order of opening
+  // I2  each of the two is in order of last use, or of the change that brought the key there
   readonly name: string | undefined;
   readonly #options: KeyedCircuitBreakerOptions;
   readonly #maxKeys: number;
-  readonly #closed = new Map<string, CircuitBreaker>();
-  readonly #tripped = new Map<string, CircuitBreaker>();
+  readonly #idleMs: number;
+  readonly #clock: Clock;
+  readonly #closed = new Map<string, Entry>();
+  readonly #tripped = new Map<string, Entry>();
   #evicted = 0;
 
   constructor(options: KeyedCircuitBreakerOptions = {}) {
     this.#maxKeys = checkInteger("maxKeys", options.maxKeys ?? 10_000, { min: 1, infinity: true });
+    this.#idleMs = checkMs("idleMs", options.idleMs ?? 600_000, { min: 1, infinity: true });
+    this.#clock = options.clock ?? systemClock;
     this.#options = { ...options }; // later breakers are made by what was checked now
     this.#make(""); // refuses bad options now, not at the first call
     this.name = options.name;
@@ -55,15 +67,12 @@ export class KeyedCircuitBreaker {
 
   /** The key's breaker. Ask again for each call: a breaker that was forgotten and one made later know nothing of each other. */
   for(key: string): CircuitBreaker {
-    const tripped = this.#tripped.get(key);
-    if (tripped !== undefined) return tripped;
-    if (typeof key !== "string") throw new TypeError(`key must be a string, got ${typeof key}`);
-    const known = this.#closed.get(key);
-    if (known === undefined && this.#closed.size + this.#tripped.size >= this.#maxKeys) this.#makeRoom();
-    const breaker = known ?? this.#make(key);
-    this.#closed.delete(key);
-    this.#closed.set(key, breaker); // now the one used last
-    return breaker;
+    const now = this.#clock.coarseNow?.() ?? this.#clock.now();
+    for (const entries of [this.#closed, this.#tripped]) this.#forgetIdle(entries, now);
+    const entries = this.#tripped.has(key) ? this.#tripped : this.#closed;
+    const entry = entries.get(key) ?? this.#enter(key);
+    this.#use(entries, key, entry, now);
+    return entry.breaker;
   }
 
   /** Calls `fn` through the key's breaker. */
@@ -75,34 +84,76 @@ export class KeyedCircuitBreaker {
     }
   }
 
+  #enter(key: string): Entry {
+    if (typeof key !== "string") throw new TypeError(`key must be a string, got ${typeof key}`);
+    if (this.#closed.size + this.#tripped.size >= this.#maxKeys) this.#makeRoom();
+    return { breaker: this.#make(key), usedAt: 0 };
+  }
+
   #make(key: string): CircuitBreaker {
     const onStateChange = (change: CircuitChange): void => this.#onStateChange(key, breaker, change);
-    const breaker = new CircuitBreaker({ ...this.#options, name: undefined, onStateChange });
+    const breaker = new CircuitBreaker({ ...this.#options, name: undefined, dependency: undefined, onStateChange });
     return breaker;
   }
 
   #onStateChange(key: string, breaker: CircuitBreaker, change: CircuitChange): void {
-    const known = this.#closed.get(key) ?? this.#tripped.get(key);
-    if (known !== breaker) return; // forgotten, but calls of its time were still under way
-    if (change.to !== "half-open") {
-      this.#closed.delete(key);
-      this.#tripped.delete(key);
-      (change.to === "closed" ? this.#closed : this.#tripped).set(key, breaker);
-    }
+    const entry = this.#closed.get(key) ?? this.#tripped.get(key);
+    if (entry?.breaker !== breaker) return; // forgotten, but calls of its time were still under way
+    this.#closed.delete(key);
+    this.#tripped.delete(key);
+    this.#use(change.to === "closed" ? this.#closed : this.#tripped, key, entry, this.#clock.now());
     this.#options.onStateChange?.({ ...change, key });
   }
 
+  /** Makes it the one used last. A cooldown is use, up to its end: what was open that long must not be forgotten then. */
+  #use(entries: Map<string, Entry>, key: string, entry: Entry, now: number): void {
+    entry.usedAt = now + entry.breaker.retryAfterMs;
+    entries.delete(key);
+    entries.set(key, entry);
+  }
+
+  /** Looks at the one that has not been used for longest: one with each call, so that none takes long. */
+  #forgetIdle(entries: Map<string, Entry>, now: number): void {
+    const [oldest] = entries;
+    if (oldest === undefined) return;
+    const [key, entry] = oldest;
+    if (now - entry.usedAt < this.#idleMs) return;
+    if (isIdle(entry)) entries.delete(key);
+    else this.#use(entries, key, entry, now);
+  }
+
   #makeRoom(): void {
-    let [victim] = this.#closed.keys();
-    for (const [key, { running }] of this.#closed) {
-      if (running > 0) continue;
-      victim = key;
-      break;
-    }
-    victim ??= this.#tripped.keys().next().value;
+    const victim =
+      firstKey(this.#closed, isIdle) ??
+      firstKey(this.#closed, isNormal) ??
+      firstKey(this.#tripped, isNormal) ??
+      firstKey(this.#tripped) ??
+      firstKey(this.#closed);
     if (victim === undefined) return;
     this.#closed.delete(victim);
     this.#tripped.delete(victim);
     this.#evicted += 1;
   }
+}
+
+interface Entry {
+  readonly breaker: CircuitBreaker;
+  /** The end of its cooldown, if that is later. */
+  usedAt: number;
+}
+
+function isNormal({ breaker }: Entry): boolean {
+  return breaker.mode === "normal";
+}
+
+function isIdle(entry: Entry): boolean {
+  return isNormal(entry) && entry.breaker.running === 0;
+}
+
+function firstKey(
+  entries: ReadonlyMap<string, Entry>,
+  fits: (entry: Entry) => boolean = () => true,
+): string | undefined {
+  for (const [key, entry] of entries) if (fits(entry)) return key;
+  return undefined;
 }
