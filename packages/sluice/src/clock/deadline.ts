@@ -3,10 +3,10 @@
  * signal ends whatever goes on at that instant. To limit a single attempt, use `timeout`.
  */
 import { TimeoutError } from "../errors.ts";
-import { Watcher } from "../internal/abort.ts";
 import { checkMs, checkSignal } from "../internal/check.ts";
 import { dispose } from "../internal/dispose.ts";
 import type { Clock, Timer, TimerTask } from "./clock.ts";
+import { Relay } from "./relay.ts";
 import { systemClock } from "./system.ts";
 
 export interface Deadline extends Disposable {
@@ -24,6 +24,8 @@ export interface DeadlineOptions {
   readonly signal?: AbortSignal | undefined;
   /** It ends no later than this one, and with it. */
   readonly within?: Deadline | undefined;
+  /** It ends so long before `within`, for the way back. At least 0, and finite. @default 0 */
+  readonly reserveMs?: number | undefined;
   /** @default systemClock */
   readonly clock?: Clock | undefined;
 }
@@ -46,7 +48,7 @@ class TimedDeadline implements Deadline, TimerTask {
   readonly #clock: Clock;
   readonly #timeoutMs: number;
   readonly #parents: Pick<DeadlineOptions, "signal" | "within">;
-  readonly #watchers: ParentWatcher[] = [];
+  readonly #relays: Relay[] = [];
   #expiresAt: number;
   #controller: AbortController | undefined;
   #timer: Timer | undefined;
@@ -57,7 +59,8 @@ class TimedDeadline implements Deadline, TimerTask {
     if (options.within !== undefined) checkDeadline("within", options.within);
     this.#clock = options.clock ?? systemClock;
     this.#parents = options;
-    this.#timeoutMs = Math.min(checkMs("ms", ms), options.within?.leftMs ?? Infinity);
+    const reserveMs = checkMs("reserveMs", options.reserveMs ?? 0, { min: 0 });
+    this.#timeoutMs = Math.min(checkMs("ms", ms), Math.max(0, (options.within?.leftMs ?? Infinity) - reserveMs));
     this.#expiresAt = this.#clock.now() + this.#timeoutMs;
   }
 
@@ -80,15 +83,15 @@ class TimedDeadline implements Deadline, TimerTask {
   close(): void {
     this.#isOver = true;
     this.#timer?.cancel();
-    for (const watcher of this.#watchers) watcher.unwatch();
+    for (const relay of this.#relays) relay.unwatch();
   }
 
   [dispose](): void {
     this.close();
   }
 
-  /** Nothing once it is over. */
-  end(reason: unknown): void {
+  /** Of a parent, or its own. Nothing once it is over. */
+  onAbort(reason: unknown): void {
     if (this.#isOver) return;
     this.close();
     this.#controller?.abort(reason);
@@ -96,34 +99,20 @@ class TimedDeadline implements Deadline, TimerTask {
 
   onTimer(): void {
     this.#expiresAt = Math.min(this.#expiresAt, this.#clock.now()); // timers may be early, but never at odds with `expired`
-    queueMicrotask(() => this.end(new TimeoutError(this.#timeoutMs))); // an abort of the same turn wins
+    queueMicrotask(() => this.onAbort(new TimeoutError(this.#timeoutMs))); // an abort of the same turn wins
   }
 
   #arm(): void {
     const signals = [this.#parents.signal, this.#parents.within?.signal].filter((signal) => signal !== undefined);
     const aborted = signals.find((signal) => signal.aborted);
-    if (aborted !== undefined) return this.end(aborted.reason);
-    if (this.expired) return this.end(new TimeoutError(this.#timeoutMs));
+    if (aborted !== undefined) return this.onAbort(aborted.reason);
+    if (this.expired) return this.onAbort(new TimeoutError(this.#timeoutMs));
     try {
-      for (const signal of signals) this.#watchers.push(new ParentWatcher(this, signal));
+      for (const signal of signals) this.#relays.push(new Relay(this, signal));
       if (this.#timeoutMs < Infinity) this.#timer = this.#clock.setTimer(this.leftMs, this);
     } catch (error) {
       this.close(); // clock and signals are foreign code
       throw error;
     }
-  }
-}
-
-class ParentWatcher extends Watcher {
-  readonly #deadline: TimedDeadline;
-
-  constructor(deadline: TimedDeadline, signal: AbortSignal) {
-    super();
-    this.#deadline = deadline;
-    this.watch(signal);
-  }
-
-  override onAbort(reason: unknown): void {
-    this.#deadline.end(reason);
   }
 }

@@ -1,24 +1,38 @@
 /**
- * Limits how long a call may take. At the limit the caller has its answer, a `TimeoutError`, and the work its signal;
- * work that ignores its signal goes on by itself, abandoned, and `stats()` counts it. For a limit over several calls,
- * use `Deadline`; for one on a wait, its `timeoutMs`.
+ * Limits how long a call may take. At the limit the work's signal aborts, and its caller has an answer, a
+ * `TimeoutError`: at once, in which case work that ignores its signal goes on by itself, abandoned, and `stats()` counts
+ * it; or, cooperatively, when the work has ended. For a limit over several calls, use `Deadline`; for one on a wait, its
+ * `timeoutMs`.
+ *
+ * What holds a slot: around a `Limiter` or `Semaphore` either kind leaves the slot taken until the work has ended, and
+ * counts the wait for it; inside one, only the cooperative kind does, and counts the work alone. A `Limiter` has its own
+ * `maxRunMs` for both at a time.
  */
-import type { Clock, Timer, TimerTask } from "../clock/clock.ts";
+import type { Clock } from "../clock/clock.ts";
+import { Relay } from "../clock/relay.ts";
 import { systemClock } from "../clock/system.ts";
+import { checkWithin, enterWithin, type WithinOptions } from "../clock/within.ts";
 import { TimeoutError } from "../errors.ts";
-import { Watcher } from "../internal/abort.ts";
-import { checkMs, checkWait } from "../internal/check.ts";
+import { checkMs, checkOneOf, checkWait } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { Policy, RunContext, WaitOptions } from "../policy.ts";
+import { Cancellation, CancellationContext, isEcho } from "../scope/cancellation.ts";
+import { LimitedCall, TimeoutLine } from "./timeout-line.ts";
 
-export interface TimeoutOptions extends NameOptions {
+export interface TimeoutOptions extends NameOptions, WithinOptions {
+  /**
+   * When the caller has its answer: at the limit or abort, with the work `"abandoned"` if it goes on, or when the work
+   * has ended, `"cooperative"`. Such work may still succeed; what it fails with is the `cause` of the `TimeoutError`,
+   * unless it is but an echo of the abort. @default "abandoning"
+   */
+  readonly mode?: "abandoning" | "cooperative" | undefined;
   /** @default systemClock */
   readonly clock?: Clock | undefined;
 }
 
 export interface TimeoutContext extends RunContext {
-  /** Aborts with the `TimeoutError` at the limit, and with the caller's reason at the caller's abort. */
+  /** Aborts with the `TimeoutError` at the limit, and with the reason of the caller or of `within` at theirs. */
   readonly signal: AbortSignal;
 }
 
@@ -29,11 +43,11 @@ export type TimeoutStats = Readonly<{
   abandoned: number;
   /** Calls that reached the limit. */
   timedOut: number;
-  /** Errors of abandoned work, other than the reason it was ended with. Nobody else hears of them. */
+  /** Errors of work after its abort that are no echo of it, and that nobody else hears of. */
   lateErrors: number;
 }>;
 
-/** A policy that limits each call to `timeoutMs`, at least 1; `Infinity` for none. */
+/** A policy that limits each call to `timeoutMs`, at least 1; `Infinity` for none but `within`. */
 export function timeout(timeoutMs: number, options: TimeoutOptions = {}): Timeout {
   return new Timeout(timeoutMs, options);
 }
@@ -41,77 +55,80 @@ export function timeout(timeoutMs: number, options: TimeoutOptions = {}): Timeou
 export class Timeout implements Policy {
   readonly timeoutMs: number;
   readonly name: string | undefined;
-  readonly #clock: Clock;
-  readonly #counts: Counts = { running: 0, abandoned: 0, timedOut: 0, lateErrors: 0 };
+  readonly #rules: Rules;
 
   constructor(timeoutMs: number, options: TimeoutOptions = {}) {
+    const { mode = "abandoning", clock = systemClock } = options;
     this.timeoutMs = checkMs("timeoutMs", timeoutMs, { min: 1, infinity: true });
-    this.#clock = options.clock ?? systemClock;
+    this.#rules = {
+      isCooperative: checkOneOf("mode", mode, ["abandoning", "cooperative"]) === "cooperative",
+      limit: checkWithin(options),
+      line: timeoutMs < Infinity ? new TimeoutLine(timeoutMs, clock) : undefined,
+      counts: { running: 0, abandoned: 0, timedOut: 0, lateErrors: 0 },
+    };
     this.name = options.name;
     register("timeout", options, this);
   }
 
   stats(): TimeoutStats {
-    return { ...this.#counts };
+    return { ...this.#rules.counts };
   }
 
-  /** Calls `fn` at once. An abort by the caller is the caller's answer, at once and unchanged. */
+  /** Calls `fn` at once. An abort by the caller is the caller's answer, unchanged. */
   run<T>(fn: (context: TimeoutContext) => T | PromiseLike<T>, options: WaitOptions = {}): Promise<T> {
     return new Promise((resolve, reject) => {
       checkWait(options);
-      const call = new Call<T>(this.timeoutMs, this.#counts, resolve, reject);
-      call.arm(this.#clock, options.signal);
+      const call = new Call<T>(this.timeoutMs, this.#rules, resolve, reject);
+      call.arm(options.signal);
       call.start(fn);
     });
   }
 }
 
-type Counts = { -readonly [K in keyof TimeoutStats]: TimeoutStats[K] };
+interface Rules {
+  readonly isCooperative: boolean;
+  readonly limit: WithinOptions;
+  readonly line: TimeoutLine | undefined;
+  readonly counts: { -readonly [K in keyof TimeoutStats]: TimeoutStats[K] };
+}
 
-class Call<T> extends Watcher implements TimerTask {
-  // I1  there are a timer and a watcher until the caller has its answer, which it has once
-  // I2  the work's signal aborts exactly if the caller has its answer before the work has ended
+class Call<T> extends LimitedCall {
+  // I1  it is in the line and watches until the work has ended or is cancelled, whichever comes first
+  // I2  the caller has its answer once: when the work ends, but if abandoned, when it is cancelled
   readonly #timeoutMs: number;
-  readonly #counts: Counts;
+  readonly #rules: Rules;
   readonly #resolve: (value: T) => void;
   readonly #reject: (reason: unknown) => void;
-  #timer: Timer | undefined;
-  #controller: AbortController | undefined;
-  #answer: { readonly reason: unknown } | undefined;
-  #isDone = false;
+  readonly #cancellation = new Cancellation();
+  #relay: Relay | undefined;
 
-  constructor(timeoutMs: number, counts: Counts, resolve: (value: T) => void, reject: (reason: unknown) => void) {
+  constructor(timeoutMs: number, rules: Rules, resolve: (value: T) => void, reject: (reason: unknown) => void) {
     super();
     this.#timeoutMs = timeoutMs;
-    this.#counts = counts;
+    this.#rules = rules;
     this.#resolve = resolve;
     this.#reject = reject;
   }
 
-  /** Made when the work first asks for it: for every call, it would be most of what a call costs. */
-  get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController();
-      if (this.#answer !== undefined) this.#controller.abort(this.#answer.reason);
-    }
-    return this.#controller.signal;
-  }
-
-  arm(clock: Clock, signal: AbortSignal | undefined): void {
+  /** Before the work, since clock, signal and deadline are foreign code. */
+  arm(signal: AbortSignal | undefined): void {
+    const { limit, line } = this.#rules;
     try {
-      if (this.#timeoutMs < Infinity) this.#timer = clock.setTimer(this.#timeoutMs, this);
+      const within = limit.within === undefined ? undefined : enterWithin(limit);
+      if (within !== undefined) this.#relay = new Relay(this, within);
+      line?.join(this);
       if (signal !== undefined) this.watch(signal);
     } catch (error) {
-      this.#disarm(); // clock and signal are foreign code
+      this.#disarm();
       throw error;
     }
   }
 
   start(fn: (context: TimeoutContext) => T | PromiseLike<T>): void {
-    this.#counts.running += 1;
+    this.#rules.counts.running += 1;
     try {
       void whenSettled(
-        fn(new Context(this)),
+        fn(new CancellationContext(this.#cancellation)),
         (value) => this.#succeed(value),
         (error) => this.#fail(error),
       );
@@ -120,59 +137,53 @@ class Call<T> extends Watcher implements TimerTask {
     }
   }
 
-  onTimer(): void {
-    queueMicrotask(() => {
-      if (this.#isDone || this.#answer !== undefined) return; // an abort of the same turn wins
-      this.#counts.timedOut += 1;
-      this.#abandon(new TimeoutError(this.#timeoutMs));
-    });
+  override onLimit(): void {
+    this.#rules.counts.timedOut += 1;
+    this.onAbort(new TimeoutError(this.#timeoutMs));
   }
 
   override onAbort(reason: unknown): void {
-    this.#abandon(reason);
-  }
-
-  #abandon(reason: unknown): void {
-    this.#answer = { reason };
-    this.#counts.abandoned += 1;
     this.#disarm();
-    this.#reject(reason);
-    this.#controller?.abort(reason);
+    if (!this.#rules.isCooperative) {
+      this.#rules.counts.abandoned += 1;
+      this.#reject(reason);
+    }
+    this.#cancellation.cancel(reason);
   }
 
   #succeed(value: T): void {
-    if (this.#isEarly()) this.#resolve(value);
+    this.#resolve(value); // does nothing if the caller has its answer
+    this.#end();
   }
 
   #fail(error: unknown): void {
-    if (this.#isEarly()) this.#reject(error);
-    else if (error !== this.#answer?.reason) this.#counts.lateErrors += 1;
+    this.#end();
+    if (!this.#cancellation.isCancelled) this.#reject(error);
+    else this.#failLate(error, this.#cancellation.signal);
   }
 
-  /** The work has ended: whether before the caller had another answer. */
-  #isEarly(): boolean {
-    this.#isDone = true;
-    this.#counts.running -= 1;
-    if (this.#answer === undefined) this.#disarm();
-    else this.#counts.abandoned -= 1;
-    return this.#answer === undefined;
+  #failLate(error: unknown, signal: AbortSignal): void {
+    const { isCooperative, counts } = this.#rules;
+    const { reason } = signal;
+    if (isEcho(error, signal)) this.#reject(reason);
+    else if (isCooperative && reason instanceof TimeoutError)
+      this.#reject(new TimeoutError(reason.timeoutMs, { cause: error }));
+    else {
+      counts.lateErrors += 1;
+      this.#reject(reason);
+    }
+  }
+
+  #end(): void {
+    const { isCooperative, counts } = this.#rules;
+    counts.running -= 1;
+    if (!this.#cancellation.isCancelled) this.#disarm();
+    else if (!isCooperative) counts.abandoned -= 1;
   }
 
   #disarm(): void {
-    this.#timer?.cancel();
+    this.#rules.line?.leave(this);
     this.unwatch();
-  }
-}
-
-/** Keeps the rest of a call from its work. */
-class Context implements TimeoutContext {
-  readonly #call: TimeoutContext;
-
-  constructor(call: TimeoutContext) {
-    this.#call = call;
-  }
-
-  get signal(): AbortSignal {
-    return this.#call.signal;
+    this.#relay?.unwatch();
   }
 }
