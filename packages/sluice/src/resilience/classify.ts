@@ -10,8 +10,13 @@ export type RetryVerdict = "retry" | "stop";
 export type CircuitOutcome = PromiseSettledResult<unknown>;
 export type CircuitVerdict = "success" | "failure" | "ignore";
 
-const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
-const TRANSIENT_CODES: ReadonlySet<unknown> = new Set([
+/** By `status`, `name` and `code`. */
+const TRANSIENT: ReadonlySet<unknown> = new Set([
+  429,
+  502,
+  503,
+  504,
+  "TimeoutError",
   "ECONNRESET",
   "ETIMEDOUT",
   "EAI_AGAIN",
@@ -22,8 +27,16 @@ const TRANSIENT_CODES: ReadonlySet<unknown> = new Set([
   "UND_ERR_SOCKET",
 ]);
 
-/** What sluice turned away itself: the dependency was not asked. */
-const REFUSALS: ReadonlySet<unknown> = new Set(["CIRCUIT_OPEN", "QUEUE_FULL", "RATE_LIMITED", "CLOSED", "DEADLINE"]);
+/** An abort, and what sluice turned away itself: the dependency was not asked. */
+const REFUSALS: ReadonlySet<unknown> = new Set([
+  "AbortError",
+  "CIRCUIT_OPEN",
+  "QUEUE_FULL",
+  "RATE_LIMITED",
+  "CLOSED",
+  "DEADLINE",
+  "OVERLOADED",
+]);
 
 /**
  * "retry" for what may pass by itself: HTTP 429, 502, 503 and 504, a connection that was reset, refused or timed
@@ -31,12 +44,11 @@ const REFUSALS: ReadonlySet<unknown> = new Set(["CIRCUIT_OPEN", "QUEUE_FULL", "R
  * abort, what a breaker or limit of ours refused, every other status, and every error that says none of this.
  */
 export function classifyError(error: unknown): RetryVerdict {
-  for (const { name, code, status } of chain(error)) {
-    if (name === "AbortError" || REFUSALS.has(code)) return "stop";
-    if (status !== undefined) return TRANSIENT_STATUSES.has(status) ? "retry" : "stop";
-    if (name === "TimeoutError" || TRANSIENT_CODES.has(code)) return "retry";
-  }
-  return "stop";
+  const saysRetry = ask(error, ({ name, code }, status) => {
+    if (isRefusal(name, code)) return false;
+    return status === undefined ? TRANSIENT.has(name) || TRANSIENT.has(code) || undefined : TRANSIENT.has(status);
+  });
+  return saysRetry === true ? "retry" : "stop";
 }
 
 /**
@@ -45,38 +57,48 @@ export function classifyError(error: unknown): RetryVerdict {
  */
 export function classifyOutcome(outcome: CircuitOutcome): CircuitVerdict {
   if (outcome.status === "fulfilled") return "success";
-  for (const { name, code, status } of chain(outcome.reason)) {
-    if (name === "AbortError" || REFUSALS.has(code)) return "ignore";
-    if (status !== undefined) return isOwnFault(status) ? "ignore" : "failure";
-  }
-  return "failure";
+  const isIgnored = ask(outcome.reason, ({ name, code }, status) => {
+    if (isRefusal(name, code)) return true;
+    return status === undefined ? undefined : isOwnFault(status);
+  });
+  return isIgnored === true ? "ignore" : "failure";
+}
+
+function isRefusal(name: unknown, code: unknown): boolean {
+  return REFUSALS.has(name) || REFUSALS.has(code);
 }
 
 /** 408 and 429 are no fault of the caller's: they tell of a server that can't keep up. */
-function isOwnFault(status: number): boolean {
+export function isOwnFault(status: number): boolean {
   return status >= 400 && status <= 499 && status !== 408 && status !== 429;
 }
 
-interface Facts {
-  readonly name: unknown;
-  readonly code: unknown;
-  readonly status: number | undefined;
+interface Link {
+  readonly name?: unknown;
+  readonly code?: unknown;
+  readonly status?: unknown;
+  readonly statusCode?: unknown;
+  readonly response?: { readonly status?: unknown } | null;
+  readonly cause?: unknown;
 }
 
-/** The error, its cause, the cause of that, and so on. */
-function* chain(error: unknown): Generator<Facts> {
-  let link = error;
-  for (let depth = 0; depth < MAX_DEPTH && typeof link === "object" && link !== null; depth += 1) {
-    const { name, code, status, statusCode, response, cause } = link as Readonly<Record<string, unknown>>;
-    const answer = (response ?? {}) as Readonly<Record<string, unknown>>;
-    yield { name, code, status: [status, statusCode, answer["status"]].find(isStatus) };
-    link = cause;
+/** The first answer, of the error, its cause, the cause of that, and so on. */
+export function ask(
+  error: unknown,
+  says: (link: Link, status: number | undefined) => boolean | undefined,
+): boolean | undefined {
+  let link = error as Link | null | undefined;
+  for (let depth = 0; depth < MAX_DEPTH && link != null; depth += 1) {
+    const answer = says(link, [link.status, link.statusCode, link.response?.status].find(isStatus));
+    if (answer !== undefined) return answer;
+    link = link.cause as Link | null | undefined;
   }
+  return undefined;
 }
 
 /** A chain may bite its tail. */
 const MAX_DEPTH = 8;
 
 function isStatus(value: unknown): value is number {
-  return typeof value === "number" && Number.isInteger(value) && value >= 100 && value <= 599;
+  return Number.isInteger(value) && (value as number) > 99;
 }

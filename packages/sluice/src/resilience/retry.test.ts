@@ -10,7 +10,8 @@ import { Semaphore } from "../sync/semaphore.ts";
 import { type AbortSubject, abortCases } from "../testing/abort-suite.ts";
 import { seededRandom } from "../testing/seeded-random.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
-import { retry, type RetryContext, type RetryOptions } from "./retry.ts";
+import type { RetryContext, RetryOptions } from "./retry-options.ts";
+import { retry } from "./retry.ts";
 import { timeout } from "./timeout.ts";
 
 const lacks = { timeoutMs: "it bounds admission, and nobody waits to be admitted" };
@@ -28,7 +29,7 @@ const subjects: readonly AbortSubject[] = [
           isSatisfied = policy.stats().waiting === 0;
           return clock.advance(100);
         },
-        state: () => ({ running: policy.stats().running, waiting: policy.stats().waiting }),
+        state: () => ({ waiting: policy.stats().waiting }),
       };
     },
   },
@@ -54,7 +55,7 @@ const subjects: readonly AbortSubject[] = [
           isSatisfied = attempts.length === 0;
           attempts.shift()?.();
         },
-        state: () => ({ running: policy.stats().running }),
+        state: () => ({ waiting: policy.stats().waiting }),
       };
     },
   },
@@ -203,12 +204,12 @@ it("J44: stops between attempts at the caller's abort, and starts no other", asy
   const policy = retry({ random: () => 1, clock });
   const run = policy.run(() => unavailable(), { signal: call.signal });
   await clock.advance(50);
-  expect(policy.stats()).toMatchObject({ running: 1, waiting: 1 });
+  expect(policy.stats()).toMatchObject({ attempts: 1, waiting: 1 });
   call.abort(new Error("changed my mind"));
   expect([clock.timers, policy.stats().waiting]).toEqual([0, 0]);
   await expect(run).rejects.toBe(call.signal.reason);
   await clock.advance(1_000);
-  expect(policy.stats()).toMatchObject({ attempts: 1, running: 0 });
+  expect(policy.stats()).toMatchObject({ attempts: 1, waiting: 0 });
 });
 
 it("J44: starts no attempt if the abort comes in the turn in which the wait ends", async () => {
@@ -220,7 +221,7 @@ it("J44: starts no attempt if the abort comes in the turn in which the wait ends
   const ended = expect(run).rejects.toBe("late");
   await clock.advance(100);
   await ended;
-  expect(policy.stats()).toMatchObject({ running: 0, waiting: 0, attempts: 1, retries: 0 });
+  expect(policy.stats()).toMatchObject({ waiting: 0, attempts: 1, retries: 0 });
 });
 
 it("J44: reports the abort and not the error of the attempt that it ended", async () => {
@@ -272,7 +273,7 @@ it("ends at the deadline though an attempt ignores its signal, and counts what i
     .catch((error: unknown) => error);
   await clock.advance(250);
   expect(await run).toBeInstanceOf(TimeoutError);
-  expect(policy.stats()).toMatchObject({ running: 0, abandoned: 1, lateErrors: 0 });
+  expect(policy.stats()).toMatchObject({ abandoned: 1, lateErrors: 0 });
   await clock.advance(150);
   expect(policy.stats()).toMatchObject({ attempts: 1, abandoned: 0, lateErrors: 1 });
 });
@@ -333,7 +334,7 @@ it.each(["retry", "stop"] as const)(
     });
     await expect(policy.run(() => unavailable(), { signal: call.signal })).rejects.toBe("enough");
     expect(clock.timers).toBe(0);
-    expect(policy.stats()).toMatchObject({ running: 0, waiting: 0, attempts: 1, abandoned: 0 });
+    expect(policy.stats()).toMatchObject({ waiting: 0, attempts: 1, abandoned: 0 });
   },
 );
 
@@ -399,7 +400,7 @@ it("leaves nothing, and does not call fn, when the clock or the signal throws", 
     throw new Error("broken too");
   };
   await expect(policy.run(() => unavailable())).rejects.toThrow("broken too");
-  expect(policy.stats()).toMatchObject({ running: 0, waiting: 0 });
+  expect(policy.stats()).toMatchObject({ waiting: 0 });
 });
 
 it("makes each attempt in the async context of its run, whoever owns the timers", async () => {
@@ -477,8 +478,8 @@ async function play(plan: Plan): Promise<void> {
     .finally(() => (endedAt = clock.now()));
   await clock.advance(1_000);
   expect([await run, endedAt, policy.stats().attempts]).toEqual(expected(plan));
-  const { running, waiting, retries, attempts } = policy.stats();
-  expect([running, waiting, retries]).toEqual([0, 0, attempts - 1]);
+  const { waiting, retries, attempts } = policy.stats();
+  expect([waiting, retries]).toEqual([0, attempts - 1]);
   expect([clock.timers, getEventListeners(call.signal, "abort").length]).toEqual([0, 0]);
 }
 

@@ -1,0 +1,159 @@
+/** The attempts of a run that can be ended from outside, or whose first attempt has failed. */
+import type { Clock, Timer } from "../clock/clock.ts";
+import type { Deadline } from "../clock/deadline.ts";
+import { DeadlineError, TimeoutError } from "../errors.ts";
+import { Watcher } from "../internal/abort.ts";
+import type { Random } from "../internal/random.ts";
+import type { Backoff } from "./backoff.ts";
+import type { RetryVerdict } from "./classify.ts";
+import type { Attempt } from "./retry-attempt.ts";
+import { keepError, recordErrors } from "./retry-errors.ts";
+import type { RetryOptions, RetryStats, RetryTask } from "./retry-options.ts";
+
+/** The options of a retry with their defaults, and what it counts. */
+export interface RetryRules extends RetryOptions {
+  readonly retries: number;
+  readonly backoff: Backoff;
+  readonly classify: (error: unknown) => RetryVerdict;
+  readonly random: Random;
+  readonly clock: Clock;
+  readonly counts: { -readonly [K in keyof RetryStats]: RetryStats[K] };
+}
+
+/** Calls `fn` until it gives an answer or may not be called again; not at once if the first attempt has failed already. */
+export function runAttempts<T>(
+  rules: RetryRules,
+  fn: RetryTask<T>,
+  first: Attempt,
+  signal: AbortSignal | undefined,
+  deadline: number | Deadline,
+  isFailed: boolean,
+  last?: unknown,
+): Promise<T> {
+  // I1  once `isOver` the caller has its answer, no attempt starts, and there is neither a timer nor a watcher
+  // I2  until then an attempt is under way, or is judged, or the next is waited for, and `state` says which
+  const { retries, backoff, classify, retryResult, budget, onRetry, random, clock, counts } = rules;
+  return new Promise<T>((resolve, reject) => {
+    const errors: unknown[] = [];
+    const links: Link[] = [];
+    let attempt = first;
+    let state: "trying" | "judging" | "waiting" = "judging";
+    let isOver = false;
+    let endedBy: unknown;
+    let expiresAt = Infinity;
+    let waitMs = 0;
+    let deadlineTimer: Timer | undefined;
+    let waitTimer: Timer | undefined;
+
+    function finish(): void {
+      isOver = true;
+      deadlineTimer?.cancel();
+      waitTimer?.cancel();
+      for (const link of links) link.unwatch();
+    }
+
+    function end(reason: unknown): void {
+      if (isOver) return;
+      if (state === "trying") counts.abandoned += 1;
+      if (state === "waiting") counts.waiting -= 1;
+      endedBy = reason;
+      finish();
+      reject(reason);
+      attempt.end(reason);
+    }
+
+    function arm(): void {
+      if (typeof deadline === "object") {
+        expiresAt = clock.now() + deadline.leftMs;
+        links.push(new Link(end, deadline.signal));
+      } else if (deadline < Infinity) {
+        if (deadline === 0) throw new TimeoutError(0);
+        expiresAt = clock.now() + deadline;
+        const onTimer = (): void => queueMicrotask(() => end(new TimeoutError(deadline))); // an abort of the same turn wins
+        deadlineTimer = clock.setTimer(deadline, { onTimer });
+      }
+      if (signal !== undefined) links.push(new Link(end, signal));
+    }
+
+    /** Whether to go on after the wait of `waitMs`. Throws what the run ends with, if not with `last`. */
+    function judge(): boolean {
+      const { attempt: number } = attempt;
+      if (number > retries || (isFailed && classify(last) !== "retry")) return false;
+      waitMs = Math.max(hintOf(last), backoff(number, { previousMs: waitMs, reason: last, random }));
+      const leftMs = expiresAt - clock.now();
+      if (isFailed && waitMs >= leftMs && waitMs < Infinity) throw new DeadlineError(leftMs, waitMs, { cause: last });
+      if (!(waitMs < leftMs) || isOver || budget?.trySpend() === false) return false;
+      attempt.end(last);
+      void new Promise(() => onRetry?.({ attempt: number, reason: last, waitMs })); // what it throws harms nobody
+      return !isOver;
+    }
+
+    async function go(): Promise<T> {
+      for (;;) {
+        if (!isFailed) {
+          state = "trying";
+          try {
+            last = await fn(attempt);
+          } catch (error) {
+            isFailed = true;
+            last = error;
+          }
+          state = "judging";
+          if (isOver) {
+            counts.abandoned -= 1;
+            if (isFailed && last !== endedBy) counts.lateErrors += 1;
+            break;
+          }
+        }
+        if (isFailed) keepError(errors, last);
+        else if (retryResult?.(last) !== true) break;
+        if (!judge()) break;
+        // Also for 0: attempts that fail at once must not block the event loop. Awaited, the next attempt is in the async
+        // context of the first, wherever the clock has its timers.
+        await new Promise<void>((wake) => {
+          waitTimer = clock.setTimer(waitMs, { onTimer: wake });
+          state = "waiting";
+          counts.waiting += 1;
+        });
+        if (isOver) break;
+        counts.waiting -= 1;
+        counts.retries += 1;
+        counts.attempts += 1;
+        attempt = attempt.next(first);
+        isFailed = false;
+      }
+      if (!isFailed) return last as T;
+      recordErrors(last, errors);
+      throw last;
+    }
+
+    try {
+      arm();
+      if (!isFailed) {
+        budget?.onCall();
+        counts.attempts += 1;
+      }
+      go().finally(finish).then(resolve, reject);
+    } catch (error) {
+      finish(); // clock and signals are foreign code
+      throw error;
+    }
+  });
+}
+
+class Link extends Watcher {
+  readonly onAbort: (reason: unknown) => void;
+
+  constructor(onAbort: (reason: unknown) => void, signal: AbortSignal) {
+    super();
+    this.onAbort = onAbort;
+    signal.throwIfAborted();
+    this.watch(signal);
+  }
+}
+
+/** What the error says itself about when to try again; `Infinity` for never. */
+function hintOf(error: unknown): number {
+  const hintMs = (error as { readonly retryAfterMs?: unknown } | null | undefined)?.retryAfterMs;
+  return typeof hintMs === "number" && hintMs > 0 ? hintMs : 0;
+}
