@@ -2,7 +2,7 @@
  * The time for those who need it often and not exactly: reading a clock takes as long as all else that a wait does. In a
  * burst of readings one serves for many.
  */
-import type { Clock, TimerTask } from "./clock.ts";
+import type { Clock } from "./clock.ts";
 
 /** Readings that follow each other within `WITHIN_MS` so many times are a burst. */
 const STREAK = 16;
@@ -11,39 +11,27 @@ const WITHIN_MS = 1 / 16;
 const SERVES_MS = 1;
 const SERVES = 64;
 
-export class CoarseTime implements TimerTask {
-  // I1  #left > 0 only while a timer is set that ends it
-  readonly #clock: Clock;
-  #reading = -Infinity;
-  #left = 0;
-  #streak = 0;
-  #endsAt = -Infinity;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  now(): number {
-    if (this.#left > 0) {
-      this.#left -= 1;
-      return this.#reading;
+export function coarseTime(clock: Clock): () => number {
+  // I1  left > 0 only while a timer is set that ends it
+  let reading = -Infinity;
+  let left = 0;
+  let streak = 0;
+  let endsAt = -Infinity;
+  const task = { onTimer: () => void (left = 0) };
+  return () => {
+    if (left > 0) {
+      left -= 1;
+      return reading;
     }
-    const now = this.#clock.now();
-    this.#streak = now - this.#reading < WITHIN_MS ? this.#streak + 1 : 0;
-    this.#reading = now;
-    if (this.#streak >= STREAK) this.#serve(now);
+    const now = clock.now();
+    streak = now - reading < WITHIN_MS ? streak + 1 : 0;
+    reading = now;
+    if (streak < STREAK) return now;
+    if (now >= endsAt) {
+      clock.setTimer(SERVES_MS, task, { background: true }); // may throw, as any clock's may
+      endsAt = now + SERVES_MS;
+    }
+    left = SERVES;
     return now;
-  }
-
-  onTimer(): void {
-    this.#left = 0;
-  }
-
-  #serve(now: number): void {
-    if (now >= this.#endsAt) {
-      this.#clock.setTimer(SERVES_MS, this, { background: true }); // may throw, as any clock's may
-      this.#endsAt = now + SERVES_MS;
-    }
-    this.#left = SERVES;
-  }
+  };
 }

@@ -1,5 +1,5 @@
 import { Watcher } from "../internal/abort.ts";
-import { checkInteger, checkSignal } from "../internal/check.ts";
+import { checkFunction, checkInteger, checkSignal } from "../internal/check.ts";
 import type { RunContext, WaitOptions } from "../policy.ts";
 
 export interface ConsumeOptions {
@@ -35,7 +35,7 @@ export async function consume<T>(
   register: ConsumerRegister,
 ): Promise<void> {
   const { workers = 1, signal } = options;
-  if (typeof fn !== "function") throw new TypeError(`fn must be a function, got ${typeof fn}`);
+  checkFunction("fn", fn);
   checkInteger("workers", workers, { min: 1 });
   checkSignal(signal);
   signal?.throwIfAborted();

@@ -7,9 +7,9 @@
  * it the code that was optimized for it, so that the next map would begin slowly.
  */
 import { watch, type Watchers, type Watching } from "../internal/abort.ts";
-import { checkInteger, checkSignal } from "../internal/check.ts";
+import { checkFunction, checkInteger, checkSignal } from "../internal/check.ts";
 import { notice } from "../internal/probe.ts";
-import { whenSettled } from "../internal/when-settled.ts";
+import { isThenable, whenSettled } from "../internal/when-settled.ts";
 import type { RunContext } from "../policy.ts";
 import { closeSource, openSource, type Source } from "./lanes-source.ts";
 
@@ -82,7 +82,7 @@ export class Lanes<T, R, P, H> implements Watching {
     held: H,
   ) {
     this.#concurrency = checkInteger("concurrency", concurrency, { min: 1 });
-    if (typeof fn !== "function") throw new TypeError(`fn must be a function, got ${typeof fn}`);
+    checkFunction("fn", fn);
     checkSignal(signal);
     this.#source = openSource(items);
     this.#fn = fn;
@@ -210,8 +210,4 @@ interface Lane<R, P> {
   place: P;
   readonly onValue: (value: R) => void;
   readonly onError: (reason: unknown) => void;
-}
-
-export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof (value as { then?: unknown } | null | undefined)?.then === "function";
 }

@@ -1,9 +1,9 @@
 /** One stage of a pipeline: a bounded buffer, and workers that take from it. */
 import type { Clock } from "../clock/clock.ts";
-import { checkInteger, checkOneOf } from "../internal/check.ts";
-import { whenSettled } from "../internal/when-settled.ts";
+import { checkFunction, checkInteger, checkOneOf } from "../internal/check.ts";
+import { isThenable, whenSettled } from "../internal/when-settled.ts";
 import type { RunContext } from "../policy.ts";
-import { isThenable, type MapContext, type MapFunction } from "./lanes.ts";
+import type { MapContext, MapFunction } from "./lanes.ts";
 import { mapStream, SET_ASIDE } from "./map-stream.ts";
 import type { BufferOptions, DeadLetter, ErrorPath, StageOptions, StageStats } from "./pipeline-options.ts";
 import { Queue } from "./queue.ts";
@@ -80,7 +80,7 @@ export class ItemStage<T, U> extends Stage {
   constructor(name: string, fn: MapFunction<T, U>, options: StageOptions<T>, clock: Clock, canSetAside: boolean) {
     super(name, options, clock);
     const { workers = 1, ordered, onError = "fail" } = options;
-    if (typeof fn !== "function") throw new TypeError(`fn of stage ${name} must be a function, got ${typeof fn}`);
+    checkFunction(`fn of stage ${name}`, fn);
     this.workers = checkInteger(`workers of stage ${name}`, workers, { min: 1 });
     if (workers > 1 && typeof ordered !== "boolean")
       throw new TypeError(
@@ -149,7 +149,7 @@ export class WholeStage<T, U> extends Stage {
 
   constructor(name: string, fn: WholeFunction<T, U>, options: BufferOptions, clock: Clock) {
     super(name, options, clock);
-    if (typeof fn !== "function") throw new TypeError(`fn of stage ${name} must be a function, got ${typeof fn}`);
+    checkFunction(`fn of stage ${name}`, fn);
     this.#fn = fn;
   }
 

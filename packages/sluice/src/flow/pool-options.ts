@@ -1,6 +1,6 @@
 import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
-import { checkInteger, checkMs } from "../internal/check.ts";
+import { checkFunction, checkInteger, checkMs } from "../internal/check.ts";
 import type { NameOptions } from "../internal/names.ts";
 
 export interface PoolOptions<R> extends NameOptions {
@@ -85,8 +85,4 @@ export function checkPoolOptions<R>(max: number, options: PoolOptions<R>): PoolS
     maxWaiting: checkInteger("maxWaiting", options.maxWaiting ?? Infinity, { min: 0, infinity: true }),
     clock: options.clock ?? systemClock,
   };
-}
-
-function checkFunction(name: string, value: unknown): void {
-  if (typeof value !== "function") throw new TypeError(`${name} must be a function, got ${typeof value}`);
 }

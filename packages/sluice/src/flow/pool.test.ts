@@ -499,7 +499,7 @@ it.each([
   [2, { min: 3 }, "min must be an integer <= 2, got 3"],
   [2, { min: -1 }, "min must be an integer >= 0, got -1"],
   [2, { create: 5 }, "create must be a function, got number"],
-  [2, { destroy: null }, "destroy must be a function, got object"],
+  [2, { destroy: null }, "destroy must be a function, got null"],
   [2, { validate: "no" }, "validate must be a function, got string"],
   [2, { onError: 1 }, "onError must be a function, got number"],
   [2, { idleMs: -1 }, "idleMs must be >= 0, got -1"],

@@ -3,7 +3,7 @@
  * waits gains priority, so that the least is not starved by a steady stream of the more important.
  */
 import { systemClock } from "../clock/system.ts";
-import { checkInteger, checkMs } from "../internal/check.ts";
+import { checkFunction, checkInteger, checkMs } from "../internal/check.ts";
 import { PriorityWaitList } from "../internal/priority-wait-list.ts";
 import { PriorityStore } from "./priority-queue-store.ts";
 import { BoundedQueue, coreOf } from "./queue-contract.ts";
@@ -32,8 +32,7 @@ export class PriorityQueue<T> extends BoundedQueue<T, PriorityItemOptions> {
   constructor(capacity: number, options: PriorityQueueOptions<T> = {}) {
     checkInteger("capacity", capacity, { min: 0 });
     const { clock = systemClock, priorityOf } = options;
-    if (priorityOf !== undefined && typeof priorityOf !== "function")
-      throw new TypeError(`priorityOf must be a function, got ${typeof priorityOf}`);
+    if (priorityOf !== undefined) checkFunction("priorityOf", priorityOf);
     const agingMs = checkMs("agingMs", options.agingMs ?? 1_000);
     const store = new PriorityStore<T>(clock, agingMs, priorityOf);
     super("priority-queue", capacity, store, options, (owner) => new PriorityWaitList({ owner, agingMs }));

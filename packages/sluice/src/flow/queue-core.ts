@@ -1,7 +1,7 @@
 /** The inside of every queue: its two lines, and what passes between them. Its files and `select` wait in these lines. */
 import type { Clock } from "../clock/clock.ts";
 import { ClosedError, QueueFullError } from "../errors.ts";
-import { checkOneOf } from "../internal/check.ts";
+import { checkFunction, checkOneOf } from "../internal/check.ts";
 import { notice } from "../internal/probe.ts";
 import type { Wait } from "../internal/wait.ts";
 import { firstLive, WaitList } from "../internal/wait-list.ts";
@@ -54,8 +54,7 @@ export class QueueCore<T, I extends object> implements PlaceKeeper<T, I> {
   ) {
     this.#owner = owner;
     const { whenFull = "wait", onUndelivered } = options;
-    if (onUndelivered !== undefined && typeof onUndelivered !== "function")
-      throw new TypeError(`onUndelivered must be a function, got ${typeof onUndelivered}`);
+    if (onUndelivered !== undefined) checkFunction("onUndelivered", onUndelivered);
     this.capacity = capacity;
     this.store = store;
     this.clock = clock;

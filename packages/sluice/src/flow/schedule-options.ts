@@ -1,6 +1,6 @@
 import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
-import { checkInteger, checkMs, checkOneOf } from "../internal/check.ts";
+import { checkFunction, checkInteger, checkMs, checkOneOf } from "../internal/check.ts";
 import type { NameOptions } from "../internal/names.ts";
 
 /** When something is to run. Instants are milliseconds since the Unix epoch on the wall clock. */
@@ -103,8 +103,7 @@ export function checkScheduleOptions(options: ScheduleOptions): ScheduleSettings
   const graceMs = checkMs("graceMs", options.graceMs ?? 60_000);
   if (options.sinceAt !== undefined && !Number.isFinite(options.sinceAt))
     throw new RangeError(`sinceAt must be finite, got ${options.sinceAt}`);
-  if (options.onError !== undefined && typeof options.onError !== "function")
-    throw new TypeError(`onError must be a function, got ${typeof options.onError}`);
+  if (options.onError !== undefined) checkFunction("onError", options.onError);
   return {
     ...options,
     overlap: checkOneOf("overlap", options.overlap ?? "skip", ["skip", "queue", "allow"]),

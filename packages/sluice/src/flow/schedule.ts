@@ -4,7 +4,7 @@
  */
 import type { Timer } from "../clock/clock.ts";
 import { Watcher } from "../internal/abort.ts";
-import { checkSignal, checkWait } from "../internal/check.ts";
+import { checkFunction, checkSignal, checkWait } from "../internal/check.ts";
 import { asyncDispose, dispose } from "../internal/dispose.ts";
 import { register } from "../internal/names.ts";
 import { WaitList } from "../internal/wait-list.ts";
@@ -39,7 +39,7 @@ export interface Schedule extends Disposable, AsyncDisposable {
 
 /** Calls `task` when `timing` says, in the async context of whoever calls this. */
 export function schedule(timing: ScheduleTiming, task: ScheduledTask, options: ScheduleOptions = {}): Schedule {
-  if (typeof task !== "function") throw new TypeError(`task must be a function, got ${typeof task}`);
+  checkFunction("task", task);
   checkSignal(options.signal);
   const settings = checkScheduleOptions(options);
   return new RunningSchedule(timetable(timing, settings), task, settings);

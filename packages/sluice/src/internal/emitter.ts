@@ -1,4 +1,6 @@
 /** Who wants to hear of something. Nobody hears of anything from a listener that throws but the runtime. */
+import { checkFunction } from "./check.ts";
+
 export class Emitter<T> {
   // I1  each listener gets each event that is emitted while it is on the list, in the order of joining
   #entries: readonly Entry<T>[] = [];
@@ -9,7 +11,7 @@ export class Emitter<T> {
 
   /** Returns how to stop. One function may be added twice. */
   add(listener: (event: T) => void): () => void {
-    if (typeof listener !== "function") throw new TypeError(`listener must be a function, got ${typeof listener}`);
+    checkFunction("listener", listener);
     const entry = { listener };
     this.#entries = [...this.#entries, entry];
     return () => void (this.#entries = this.#entries.filter((each) => each !== entry));

@@ -2,6 +2,8 @@
  * What was given a name, so that `sluice/observe` can find it. Held weakly: a name keeps nothing alive.
  * What has no name costs one comparison.
  */
+import { checkString } from "./check.ts";
+
 export type Stats = Readonly<Record<string, number | string | boolean>>;
 
 export interface Observed {
@@ -32,9 +34,8 @@ const byTarget = new WeakMap<object, NamedEntry>();
 /** For the end of a constructor: what throws on the way must not be found. */
 export function register(kind: string, { name, dependency }: NameOptions, target: Observed): void {
   if (name === undefined && dependency === undefined) return;
-  if (typeof name !== "string") throw new TypeError(`name must be a string, got ${typeof name}`);
-  if (dependency !== undefined && typeof dependency !== "string")
-    throw new TypeError(`dependency must be a string, got ${typeof dependency}`);
+  checkString("name", name);
+  if (dependency !== undefined) checkString("dependency", dependency);
   const entry: NamedEntry = { kind, name, dependency, target: new WeakRef(target) };
   entries.add(entry);
   byTarget.set(target, entry);

@@ -11,6 +11,11 @@ export function whenSettled<T, R>(
   return then.call(Promise.resolve<T | PromiseLike<T>>(result), onFulfilled as Settled, onRejected) as Promise<R>;
 }
 
+/** As `await` sees it: a function may be one, too. */
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as Partial<PromiseLike<unknown>> | null | undefined)?.then === "function";
+}
+
 type Settled = (value: unknown) => unknown;
 
 // oxlint-disable-next-line typescript/unbound-method -- bound at each call

@@ -6,9 +6,10 @@ import type { Clock } from "../clock/clock.ts";
 import { Deadline } from "../clock/deadline.ts";
 import { systemClock } from "../clock/system.ts";
 import { ClosedError } from "../errors.ts";
-import { checkMs, checkOneOf } from "../internal/check.ts";
+import { checkFunction, checkMs, checkOneOf } from "../internal/check.ts";
 import { asyncDispose } from "../internal/dispose.ts";
 import { type NameOptions, register, type Stats } from "../internal/names.ts";
+import { isThenable } from "../internal/when-settled.ts";
 import { planOf, type ShutdownPhase, type Stoppable, type StopPlan } from "./stoppable.ts";
 
 export interface ShutdownOptions extends NameOptions {
@@ -256,8 +257,7 @@ class Target {
     this.#timeoutMs = checkMs("timeoutMs", options.timeoutMs ?? Infinity);
     const { done, force } = options;
     if (done !== undefined && !isThenable(done)) throw new TypeError(`done must be a promise, got ${typeof done}`);
-    if (force !== undefined && typeof force !== "function")
-      throw new TypeError(`force must be a function, got ${typeof force}`);
+    if (force !== undefined) checkFunction("force", force);
     this.#done = done && Promise.resolve(done);
   }
 
@@ -312,10 +312,6 @@ function endsBefore(signal: AbortSignal, end: Promise<unknown>): Promise<boolean
     if (signal.aborted) resolve(false);
     else signal.addEventListener("abort", () => resolve(false), { once: true });
   });
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof (value as Partial<PromiseLike<unknown>> | undefined | null)?.then === "function";
 }
 
 function checkPhases(phaseMs: Readonly<Partial<Record<ShutdownPhase, number>>>): typeof phaseMs {

@@ -6,7 +6,7 @@ import type { Clock, Timer, TimerTask } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { ClosedError, TimeoutError } from "../errors.ts";
 import { Watcher } from "../internal/abort.ts";
-import { checkInteger, checkMs, checkSignal, checkWait } from "../internal/check.ts";
+import { checkFunction, checkInteger, checkMs, checkSignal, checkWait } from "../internal/check.ts";
 import { asyncDispose } from "../internal/dispose.ts";
 import { EitherSignal } from "../internal/either-signal.ts";
 import { register } from "../internal/names.ts";
@@ -350,11 +350,6 @@ export async function taskGroup<V, T = unknown, R = void>(
     return await group.leaveBy(error);
   }
   await group.join();
-  return value;
-}
-
-function checkFunction<F>(name: string, value: F): F {
-  if (typeof value !== "function") throw new TypeError(`${name} must be a function, got ${typeof value}`);
   return value;
 }
 

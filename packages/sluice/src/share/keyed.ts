@@ -3,6 +3,7 @@
  * its policy is made by the first call and gone with the last, so it suits what remembers nothing between calls, such
  * as `Mutex`, `Semaphore` and `Limiter`. What does remember is keyed by itself: `RateLimiter`, `KeyedCircuitBreaker`.
  */
+import { checkFunction } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { Policy, Task, WaitOptions } from "../policy.ts";
@@ -23,7 +24,7 @@ export class Keyed<K> {
 
   /** `make` is called with each key that comes into use, and must not answer with a policy that another key has. */
   constructor(make: (key: K) => Policy, options: NameOptions = {}) {
-    if (typeof make !== "function") throw new TypeError(`make must be a function, got ${typeof make}`);
+    checkFunction("make", make);
     this.#make = make;
     this.name = options.name;
     register("keyed", options, this);

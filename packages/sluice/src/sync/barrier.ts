@@ -6,11 +6,11 @@
 import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { BrokenBarrierError, MiscountError } from "../errors.ts";
-import { checkInteger, checkMs, checkSignal } from "../internal/check.ts";
+import { checkFunction, checkInteger, checkMs, checkSignal } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
 import { notice, probe } from "../internal/probe.ts";
 import { WaitList } from "../internal/wait-list.ts";
-import { whenSettled } from "../internal/when-settled.ts";
+import { isThenable, whenSettled } from "../internal/when-settled.ts";
 import type { RunContext, WaitOptions } from "../policy.ts";
 import {
   type BarrierContext,
@@ -91,8 +91,7 @@ export class Barrier {
   constructor(parties: number, options: BarrierOptions = {}) {
     this.#parties = checkInteger("parties", parties, { min: 0 });
     this.#action = options.action;
-    if (this.#action !== undefined && typeof this.#action !== "function")
-      throw new TypeError(`action must be a function, got ${typeof this.#action}`);
+    if (this.#action !== undefined) checkFunction("action", this.#action);
     this.#clock = options.clock ?? systemClock;
     this.#waiters = new WaitList<BarrierPass, BarrierPass>({
       owner: this,
@@ -367,8 +366,4 @@ export class Barrier {
   #miscount(why: string): MiscountError {
     return new MiscountError(why, this.#parties, this.#arrived);
   }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }
