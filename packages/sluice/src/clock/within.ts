@@ -19,12 +19,12 @@ export function checkWithin({ within, neededMs = 0 }: WithinOptions): WithinOpti
   return { within, neededMs: checkMs("neededMs", neededMs, { min: 0 }) };
 }
 
-/** The signal of the deadline, if there is one. Throws what it ended with, or `DeadlineError`. */
-export function enterWithin({ within, neededMs = 0 }: WithinOptions): AbortSignal | undefined {
+/** The deadline of now, if there is one. Throws what it has ended with, or `DeadlineError`. */
+export function deadlineWithin({ within, neededMs = 0 }: WithinOptions): Deadline | undefined {
   const deadline = typeof within === "function" ? within() : within;
   if (deadline === undefined) return undefined;
-  const { signal, leftMs } = deadline;
-  signal.throwIfAborted();
+  deadline.signal.throwIfAborted();
+  const { leftMs } = deadline;
   if (leftMs < neededMs) throw new DeadlineError(leftMs, neededMs);
-  return signal;
+  return deadline;
 }

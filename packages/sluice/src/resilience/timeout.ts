@@ -11,7 +11,7 @@
 import type { Clock } from "../clock/clock.ts";
 import { Relay } from "../clock/relay.ts";
 import { systemClock } from "../clock/system.ts";
-import { checkWithin, enterWithin, type WithinOptions } from "../clock/within.ts";
+import { checkWithin, deadlineWithin, type WithinOptions } from "../clock/within.ts";
 import { TimeoutError } from "../errors.ts";
 import { checkMs, checkOneOf, checkWait } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
@@ -54,14 +54,16 @@ export function timeout(timeoutMs: number, options: TimeoutOptions = {}): Timeou
 
 export class Timeout implements Policy {
   readonly timeoutMs: number;
+  readonly mode: "abandoning" | "cooperative";
   readonly name: string | undefined;
   readonly #rules: Rules;
 
   constructor(timeoutMs: number, options: TimeoutOptions = {}) {
     const { mode = "abandoning", clock = systemClock } = options;
     this.timeoutMs = checkMs("timeoutMs", timeoutMs, { min: 1, infinity: true });
+    this.mode = checkOneOf("mode", mode, ["abandoning", "cooperative"]);
     this.#rules = {
-      isCooperative: checkOneOf("mode", mode, ["abandoning", "cooperative"]) === "cooperative",
+      isCooperative: mode === "cooperative",
       limit: checkWithin(options),
       line: timeoutMs < Infinity ? new TimeoutLine(timeoutMs, clock) : undefined,
       counts: { running: 0, abandoned: 0, timedOut: 0, lateErrors: 0 },
@@ -114,8 +116,8 @@ class Call<T> extends LimitedCall {
   arm(signal: AbortSignal | undefined): void {
     const { limit, line } = this.#rules;
     try {
-      const within = limit.within === undefined ? undefined : enterWithin(limit);
-      if (within !== undefined) this.#relay = new Relay(this, within);
+      const deadline = deadlineWithin(limit);
+      if (deadline !== undefined) this.#relay = new Relay(this, deadline.signal);
       line?.join(this);
       if (signal !== undefined) this.watch(signal);
     } catch (error) {
