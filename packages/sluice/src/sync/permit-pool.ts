@@ -88,10 +88,11 @@ export abstract class PermitPool<G> implements Lender {
     };
   }
 
-  acquire(options: WeightedWaitOptions = NO_OPTIONS): Promise<G> {
+  acquire(options?: WeightedWaitOptions): Promise<G> {
     // Not `async`: a wait would take more turns than the fast path, and resume late (I3).
+    if (options === undefined && this.tryTake()) return Promise.resolve(this.lend());
     try {
-      return this.admits(options) ? Promise.resolve(this.lend(options.weight)) : this.wait(options);
+      return this.admits(options) ? Promise.resolve(this.lend(options?.weight)) : this.wait(options);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -137,7 +138,7 @@ export abstract class PermitPool<G> implements Lender {
   giveBack(weight: number): number {
     this.free += weight;
     if (this.#waits.size > 0) this.#serve();
-    if (this.free < this.limit) return 0;
+    if (this.free < this.limit || (this.free === this.limit && this.#drains === undefined)) return 0;
     // Also past those that are about to leave: what goes beyond the limit would be dropped before they have left.
     if (this.free > this.limit) this.#serveAll(this.#waits.live());
     return this.free < this.limit ? 0 : this.#whenFull();

@@ -200,6 +200,17 @@ it("ages those who wait, so that a stream of higher priority starves nobody", as
   expect(await startOfLow(1_000)).toBeLessThanOrEqual(2_200);
 });
 
+it("admits at once who says nothing of its priority, before those who wait for more with a lower one", async () => {
+  const sem = new Semaphore(2, { agingMs: Infinity });
+  const held = await sem.acquire();
+  const patient = sem.acquire({ weight: 2, priority: -1 });
+  const plain = await sem.acquire();
+  expect([plain.isHeld, sem.waiting]).toEqual([true, 1]);
+  held.release();
+  plain.release();
+  (await patient).release();
+});
+
 it("admits at once who has the highest priority if what is free will do, though others wait for more", async () => {
   const sem = new Semaphore(2);
   await sem.acquire();
