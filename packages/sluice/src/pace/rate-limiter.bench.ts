@@ -1,63 +1,38 @@
-// Against the floor: a Map of tokens and times, which forgets no key, knows no line and checks nothing.
+// Against the floor: tokens and the time of the last, which knows no line and checks nothing.
 import { compare, weigh } from "../../../../bench/harness.ts";
 import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { RateLimiter } from "./rate-limiter.ts";
 
-const COUNT = 5;
-const PER_MS = 60_000;
-
 class Floor {
-  readonly #buckets = new Map<string, { tokens: number; at: number }>();
+  #tokens: number;
+  #at = performance.now();
+  readonly #count: number;
+  readonly #perMs: number;
 
-  tryTake(key: string): boolean {
+  constructor(count: number, perMs: number) {
+    this.#tokens = this.#count = count;
+    this.#perMs = perMs;
+  }
+
+  tryTake(): boolean {
     const now = performance.now();
-    let bucket = this.#buckets.get(key);
-    if (bucket === undefined) this.#buckets.set(key, (bucket = { tokens: COUNT, at: now }));
-    bucket.tokens = Math.min(COUNT, bucket.tokens + ((now - bucket.at) * COUNT) / PER_MS);
-    bucket.at = now;
-    if (bucket.tokens < 1) return false;
-    bucket.tokens -= 1;
+    this.#tokens = Math.min(this.#count, this.#tokens + ((now - this.#at) * this.#count) / this.#perMs);
+    this.#at = now;
+    if (this.#tokens < 1) return false;
+    this.#tokens -= 1;
     return true;
   }
 }
 
-const options = { count: COUNT, perMs: PER_MS, burst: COUNT, maxKeys: Infinity };
-const keys = Array.from({ length: 100_000 }, (_, user) => `user-${user}`);
-
-await compare("rate-limiter-first", keys.length, {
+await compare("rate-limiter-try", 2_000_000, {
   sluice(ops) {
-    const limiter = new RateLimiter(options);
-    for (let i = 0; i < ops; i += 1) limiter.tryTake(keys[i]);
+    const limiter = new RateLimiter({ count: ops, perMs: 60_000, burst: ops });
+    for (let i = 0; i < ops; i += 1) limiter.tryTake();
   },
   floor(ops) {
-    const limiter = new Floor();
-    for (let i = 0; i < ops; i += 1) limiter.tryTake(keys[i] ?? "");
-  },
-});
-
-const warm = { sluice: new RateLimiter(options), floor: new Floor() };
-for (const key of keys) for (const limiter of Object.values(warm)) limiter.tryTake(key);
-
-await compare("rate-limiter-touch", 500_000, {
-  sluice(ops) {
-    for (let i = 0; i < ops; i += 1) warm.sluice.tryTake(keys[(i * 7_919) % keys.length]);
-  },
-  floor(ops) {
-    for (let i = 0; i < ops; i += 1) warm.floor.tryTake(keys[(i * 7_919) % keys.length] ?? "");
-  },
-});
-
-await weigh("rate-limiter-key", keys.length, {
-  sluice(count) {
-    const limiter = new RateLimiter(options);
-    for (const key of keys.slice(0, count)) limiter.tryTake(key);
-    return limiter;
-  },
-  floor(count) {
-    const limiter = new Floor();
-    for (const key of keys.slice(0, count)) limiter.tryTake(key);
-    return limiter;
+    const limiter = new Floor(ops, 60_000);
+    for (let i = 0; i < ops; i += 1) limiter.tryTake();
   },
 });
 
@@ -67,7 +42,7 @@ const still: Clock = { ...systemClock, setTimer: () => ({ cancel: () => {} }) };
 await weigh("rate-limiter-waiter", 100_000, {
   sluice(count) {
     const limiter = new RateLimiter({ count: 1, perMs: 1_000, clock: still });
-    for (let i = 0; i <= count; i += 1) void limiter.take("user");
+    for (let i = 0; i <= count; i += 1) void limiter.take();
     return limiter;
   },
   floor(count) {

@@ -1,22 +1,29 @@
-// Each user may be sent two messages at once, and one more every half second.
-import { gcra, RateLimiter } from "sluice";
+// A provider takes two requests at once, and one more every tenth of a second.
+import { RateLimiter } from "sluice";
 
-const limiter = new RateLimiter({ count: 2, perMs: 1_000, burst: 2 });
+const provider = new RateLimiter({ count: 10, perMs: 1_000, burst: 2 });
 
-for (const user of ["ada", "ada", "ada", "bob"]) console.log(user, limiter.tryTake(user) ? "sent" : "held back");
+for (const request of [1, 2, 3]) console.log(request, provider.tryTake() ? "sent" : "held back");
 
-// Whoever would rather wait than be turned away gives a limit to the wait.
-await limiter.run(() => console.log("ada sent, after a wait"), { key: "ada", timeoutMs: 5_000 });
+// Whoever would rather wait than be turned away gives a limit to the wait, and isn't kept waiting in vain.
+await provider.run(() => console.log("3 sent, after a wait"), { timeoutMs: 5_000 });
+await provider.take({ cost: 2, timeoutMs: 50 }).catch((error: Error) => console.log(`4 not sent: ${error.name}`));
 
-// A limit that must survive a restart keeps its one number in a table, and here is what the table's owner does with it.
-const limit = { intervalMs: 12_000, burst: 5 };
-const [tat, now] = [1_000_060_000, 1_000_000_000];
-console.log(gcra(tat, now, limit));
+// A place in line that may be given up.
+const place = provider.reserve();
+console.log("5 sent soon:", place.waitMs <= 100);
+place.cancel();
+
+// The provider has said 429, with a Retry-After, and what it allows from now on.
+provider.pauseFor(50);
+provider.setRate({ count: 5, perMs: 1_000 });
+console.log("6", provider.tryTake() ? "sent" : "held back");
 
 // Prints:
-// ada sent
-// ada sent
-// ada held back
-// bob sent
-// ada sent, after a wait
-// { allowed: false, tat: 1000060000, retryAfterMs: 12000 }
+// 1 sent
+// 2 sent
+// 3 held back
+// 3 sent, after a wait
+// 4 not sent: RateLimitedError
+// 5 sent soon: true
+// 6 held back

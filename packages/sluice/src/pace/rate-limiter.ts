@@ -1,198 +1,284 @@
 /**
- * Keyed rate limiter: at most so many starts per unit of time for each key, as a token bucket (`gcra`) in memory. It
- * bounds work against a limit per unit of time; for a bound on how much runs at once, use `Semaphore` or `Limiter`.
+ * Rate limiter: at most so many starts per unit of time, as a token bucket or by another rule, and callers start in the
+ * order they arrived. For a limit for each user, use `KeyedRateLimiter`; for a bound on how much runs at once,
+ * `Semaphore` or `Limiter`; where the state must survive a restart, `gcra`.
  */
-import type { Clock } from "../clock/clock.ts";
+import type { Clock, Timer, TimerTask } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
-import { TimeoutError } from "../errors.ts";
+import { RateLimitedError } from "../errors.ts";
 import { checkInteger, checkMs, checkWait } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
+import { notice } from "../internal/probe.ts";
+import type { Wait } from "../internal/wait.ts";
+import { firstLive, WaitList } from "../internal/wait-list.ts";
 import type { Policy, Task, WaitOptions } from "../policy.ts";
-import { Bucket, type BucketRules, type Counts } from "./bucket.ts";
+import type { RateRule } from "./rate-rule.ts";
+import { TokenBucket, type TokenBucketLimit } from "./token-bucket.ts";
 
-export interface RateLimiterOptions extends NameOptions {
-  /** Tokens that come back per `perMs`, evenly spread. An integer >= 1. */
-  readonly count: number;
-  /** At least 1. */
-  readonly perMs: number;
-  /**
-   * Tokens in a full bucket: what a key that was quiet may start at once. Any span shorter than `perMs` holds at most
-   * `count + burst - 1` starts: with 1 the starts are evenly spaced and no span holds more than `count`; with `count`
-   * all of them may come at once, and the refill can bring one span to `2 * count - 1`. An integer >= 1. With 1, time that a late timer
-   * or a busy event loop takes is lost; from 2 on it is made up for. @default 1
-   */
-  readonly burst?: number | undefined;
-  /** Callers allowed to wait for each key; the next one gets `RateLimitedError`. An integer >= 0. @default Infinity */
+export interface RateLineOptions extends NameOptions {
+  /** Callers allowed to wait; the next one gets `RateLimitedError`. An integer >= 0. @default Infinity */
   readonly maxWaiting?: number | undefined;
-  /**
-   * Keys remembered. Those whose bucket is full again are forgotten as others are used, by no timer. If none of those
-   * looked at is, the fullest goes and has a full bucket when it returns (`stats().evicted` counts these); keys that
-   * somebody waits for stay, beyond the bound if need be. An integer >= 1, or `Infinity`. @default 100_000
-   */
-  readonly maxKeys?: number | undefined;
   /** @default systemClock */
   readonly clock?: Clock | undefined;
 }
 
+/** The limit of a token bucket, or a rule of another kind. */
+export type RateLimiterOptions = RateLineOptions & (TokenBucketLimit | { readonly rule: RateRule });
+
 export interface RateLimiterTakeOptions extends WaitOptions {
-  /** Tokens, from 1 to `burst`. @default 1 */
+  /** Tokens, from 1 to as many as may ever start at once, such as `burst`. @default 1 */
   readonly cost?: number | undefined;
 }
 
-export interface RateLimiterRunOptions extends RateLimiterTakeOptions {
-  /** Whose bucket pays. Without one, the bucket that all calls without a key share. */
-  readonly key?: string | undefined;
+export interface RateReservation {
+  /** When its turn comes, by the clock, as things stood when it was made. */
+  readonly readyAt: number;
+  /** How long that was from then; 0 if its turn had come. */
+  readonly waitMs: number;
+  /**
+   * Resolves when its turn has really come: sooner if somebody ahead gives up, later if the rate is lowered. Never once
+   * it is cancelled.
+   */
+  readonly ready: Promise<void>;
+  /**
+   * It won't be used: its place in line is free, or what it took goes back, but for what would have flowed back since.
+   * Those behind it move up. False if it was cancelled before.
+   */
+  cancel(): boolean;
 }
 
 export type RateLimiterStats = Readonly<{
-  /** Remembered now; a few more than are not full again. */
-  keys: number;
   waiting: number;
   /** Age of the longest wait that goes on; 0 if nobody waits. */
   oldestWaitMs: number;
-  /** Takes that got their tokens, and takes turned away because there were none or too many waited. */
+  /** Takes that got their tokens. */
   granted: number;
+  /** Takes turned away: there were none, or none to come in time, or too many waited. */
   rejected: number;
-  /** Takes that got no token, because of their `timeoutMs` or because their signal aborted while they waited. */
+  /** Takes that got nothing, because of their `timeoutMs` or because their signal aborted while they waited. */
   timedOut: number;
   aborted: number;
-  /** Keys forgotten too early, for want of room. */
-  evicted: number;
 }>;
 
-export class RateLimiter implements Policy {
-  // I1  #buckets holds at most #maxKeys keys beside those somebody waits for
-  // I2  a key that is not in #buckets has a full bucket and no line
+export class RateLimiter implements Policy, TimerTask {
+  // I1  tokens go out only when the rule allows it by the clock as it is then, whatever woke us
+  // I2  tokens go out in arrival order: while somebody waits, no newcomer takes one
+  // I3  a timer is set while somebody waits, but for who is about to hear of its abort
   readonly name: string | undefined;
-  readonly #maxKeys: number;
-  readonly #rules: BucketRules;
-  readonly #counts: Counts = { granted: 0, rejected: 0, timedOut: 0, aborted: 0, lines: new Set() };
-  readonly #shared: Bucket;
-  readonly #buckets = new Map<string, Bucket>();
-  #hand = this.#buckets.values();
-  #evicted = 0;
+  readonly #rule: RateRule;
+  readonly #maxWaiting: number;
+  readonly #clock: Clock;
+  readonly #waits: WaitList<void, number>;
+  /** Tokens that all who wait want together. */
+  #queued = 0;
+  #pausedUntil = -Infinity;
+  #timer: Timer | undefined;
+  #granted = 0;
+  #rejected = 0;
 
   constructor(options: RateLimiterOptions) {
-    const count = checkInteger("count", options.count, { min: 1 });
-    const perMs = checkMs("perMs", options.perMs, { min: 1 });
-    this.#rules = {
-      intervalMs: Math.ceil((perMs / count) * GRAINS_PER_MS) / GRAINS_PER_MS,
-      burst: checkInteger("burst", options.burst ?? 1, { min: 1 }),
-      maxWaiting: checkInteger("maxWaiting", options.maxWaiting ?? Infinity, { min: 0, infinity: true }),
-      clock: options.clock ?? systemClock,
-      counts: this.#counts,
-    };
-    this.#maxKeys = checkInteger("maxKeys", options.maxKeys ?? 100_000, { min: 1, infinity: true });
-    this.#shared = new Bucket("", this.#rules);
+    this.#rule = "rule" in options ? options.rule : new TokenBucket(options);
+    this.#maxWaiting = checkInteger("maxWaiting", options.maxWaiting ?? Infinity, { min: 0, infinity: true });
+    this.#clock = options.clock ?? systemClock;
+    this.#waits = new WaitList<void, number>({ owner: this, onLeave: (cost) => this.#onLeave(cost) });
     this.name = options.name;
     register("rate-limiter", options, this);
   }
 
-  /** How long until `cost` tokens will be there, if all that wait stay; 0 if `tryTake` would succeed. */
-  retryAfterMs(key?: string, cost = 1): number {
-    this.#checkCost(cost);
-    const bucket = key === undefined ? this.#shared : this.#buckets.get(key);
-    return bucket === undefined ? 0 : bucket.retryAfterMs(cost);
+  get waiting(): number {
+    return this.#waits.size;
   }
 
   stats(): RateLimiterStats {
-    const { granted, rejected, lines } = this.#counts;
-    const all = [...lines].map(({ waits }) => waits);
+    const { timedOut, aborted } = this.#waits;
     return {
-      keys: this.#buckets.size,
-      waiting: all.reduce((sum, { size }) => sum + size, 0),
-      oldestWaitMs: all.reduce((oldest, waits) => Math.max(oldest, waits.oldestWaitMs(this.#rules.clock)), 0),
-      granted,
-      rejected,
-      timedOut: all.reduce((sum, { timedOut }) => sum + timedOut, this.#counts.timedOut),
-      aborted: all.reduce((sum, { aborted }) => sum + aborted, this.#counts.aborted),
-      evicted: this.#evicted,
+      waiting: this.waiting,
+      oldestWaitMs: this.#waits.oldestWaitMs(this.#clock),
+      granted: this.#granted,
+      rejected: this.#rejected,
+      timedOut,
+      aborted,
     };
   }
 
-  /** Calls `fn` once its tokens are there: at once, or after those who came before. They come back only if it isn't called. */
-  async run<T>(fn: Task<T>, options: RateLimiterRunOptions = {}): Promise<T> {
-    checkWait(options);
-    const { key, cost = 1, signal } = options;
-    const now = this.#rules.clock.now();
-    const bucket = this.#find(key, cost, now);
-    if (!bucket.tryTake(now, cost)) await this.#wait(bucket, options, cost);
-    if (signal?.aborted === true) bucket.giveBack(cost); // the abort may have come between the grant and this turn
+  /** How long until `cost` tokens will be there, if all that wait stay; 0 if they are. */
+  retryAfterMs(cost = 1): number {
+    const now = this.#clock.now();
+    return Math.max(0, this.#turnAt(cost, now) - now);
+  }
+
+  /**
+   * Calls `fn` once its tokens are there: at once, or after those who came before. They come back only if it isn't
+   * called. As `take`, it never waits for what can't come in time.
+   */
+  async run<T>(fn: Task<T>, options: RateLimiterTakeOptions = {}): Promise<T> {
+    const { cost, signal } = options;
+    if (!this.#admits(options)) await this.#wait(options, cost);
+    if (signal?.aborted === true) this.#giveBack(cost); // the abort may have come between the grant and this turn
     signal?.throwIfAborted();
     return await fn({ signal });
   }
 
-  /** Resolves once `cost` tokens have been taken for the key, first come, first served. They are not given back. */
-  take(key?: string, options: RateLimiterTakeOptions = {}): Promise<void> {
+  /**
+   * Resolves once `cost` tokens have been taken, first come, first served. They are not given back. What can't come
+   * within `timeoutMs` isn't waited for.
+   * @throws RateLimitedError at once if it would come too late, or too many wait; TimeoutError with a `timeoutMs` of 0,
+   * or if the turn came in sight, but was put off by a lower rate or a pause
+   */
+  take(options: RateLimiterTakeOptions = {}): Promise<void> {
     try {
-      checkWait(options);
-      const { cost = 1 } = options;
-      const now = this.#rules.clock.now();
-      const bucket = this.#find(key, cost, now);
-      return bucket.tryTake(now, cost) ? Promise.resolve() : this.#wait(bucket, options, cost);
+      return this.#admits(options) ? Promise.resolve() : this.#wait(options, options.cost);
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  /** Takes `cost` tokens now, or none. Overtakes nobody: false while others wait for the key. */
-  tryTake(key?: string, cost = 1): boolean {
-    const now = this.#rules.clock.now();
-    const taken = this.#find(key, cost, now).tryTake(now, cost);
-    if (!taken) this.#counts.rejected += 1;
-    return taken;
+  /** Takes `cost` tokens now, or none. Overtakes nobody: false while others wait. */
+  tryTake(cost = 1): boolean {
+    const isTaken = this.#tryTake(cost);
+    if (!isTaken) this.#refuse(undefined);
+    return isTaken;
   }
 
-  #wait(bucket: Bucket, options: RateLimiterTakeOptions, cost: number): Promise<void> {
-    if (options.timeoutMs !== 0) return bucket.wait(options, cost);
-    this.#counts.timedOut += 1;
-    throw new TimeoutError(0);
+  /**
+   * A place in line that knows when its turn comes, for who wants to decide by that whether to wait.
+   * @throws RateLimitedError if too many wait
+   */
+  reserve(cost = 1): RateReservation {
+    const now = this.#clock.now();
+    const waitMs = this.retryAfterMs(cost);
+    let takenAt: number | undefined = now;
+    let wait: Wait<void, number> | undefined;
+    if (!this.#tryTake(cost)) {
+      wait = this.#wait({}, cost) as Wait<void, number>; // what a `WaitList` makes
+      void wait.then(() => (takenAt = this.#clock.now()));
+    }
+    const cancel = (): boolean => {
+      if (takenAt === undefined) return false;
+      if (wait?.lane === undefined) this.#giveBack(cost, takenAt);
+      else {
+        this.#waits.remove(wait);
+        this.#onLeave(cost);
+      }
+      takenAt = undefined;
+      return true;
+    };
+    return { readyAt: now + waitMs, waitMs, ready: wait ?? Promise.resolve(), cancel };
   }
 
-  #find(key: string | undefined, cost: number, now: number): Bucket {
-    this.#checkCost(cost);
-    if (key === undefined) return this.#shared;
-    this.#look(now);
-    const known = this.#buckets.get(key);
-    if (known !== undefined) return known;
-    if (typeof key !== "string") throw new TypeError(`key must be a string, got ${typeof key}`);
-    if (this.#buckets.size >= this.#maxKeys) this.#makeRoom(now);
-    const bucket = new Bucket(key, this.#rules);
-    this.#buckets.set(key, bucket);
-    return bucket;
+  /** Nobody starts for so long from now, such as after an answer that says `Retry-After`. At least 0. */
+  pauseFor(ms: number): void {
+    this.#pausedUntil = Math.max(this.#pausedUntil, this.#clock.now() + checkMs("ms", ms));
+    this.#serve();
   }
 
-  #checkCost(cost: number): void {
-    const { burst } = this.#rules;
+  /**
+   * Another limit from now on, for those who wait, too. What is left of the old one is neither lost nor more than the new
+   * one holds; without `burst` that stays as it is. Who waits for more than may ever start at once gets a `RangeError`.
+   */
+  setRate(limit: TokenBucketLimit): void {
+    if (this.#rule.setRate === undefined) throw new TypeError("the rule has no rate that could be set");
+    this.#rule.setRate(limit, this.#clock.now());
+    for (const wait of this.#waits.live()) {
+      if (wait.brought > this.#rule.maxCost) wait.reject(this.#refuse(tooMuch(wait.brought, this.#rule.maxCost)));
+    }
+    this.#serve();
+  }
+
+  onTimer(): void {
+    this.#serve(EARLY_MS);
+  }
+
+  /** Throws for bad options, and the signal's reason if it is aborted already. */
+  #admits(options: RateLimiterTakeOptions): boolean {
+    checkWait(options);
+    return this.#tryTake(options.cost);
+  }
+
+  #tryTake(cost = 1): boolean {
+    const now = this.#clock.now();
+    if (this.#turnAt(cost, now) > now || this.waiting > 0) return false;
+    this.#take(cost, now);
+    return true;
+  }
+
+  /** When it is the turn of who comes now. */
+  #turnAt(cost: number, now: number): number {
     checkInteger("cost", cost, { min: 1 });
-    if (cost > burst) throw new RangeError(`cost must be <= burst, which is ${burst}, got ${cost}`);
+    if (cost > this.#rule.maxCost) throw tooMuch(cost, this.#rule.maxCost);
+    return this.#allowedAt(cost, now, this.#queued);
   }
 
-  /** Looks at the key that is next, round and round, and forgets it if its bucket is full: one with each call. */
-  #look(now: number): Bucket | undefined {
-    let next = this.#hand.next();
-    if (next.done === true) {
-      this.#hand = this.#buckets.values();
-      next = this.#hand.next();
-    }
-    const bucket = next.value;
-    if (bucket?.isIdle(now) === true) this.#buckets.delete(bucket.key);
-    return bucket;
+  #allowedAt(cost: number, now: number, ahead: number): number {
+    return Math.max(this.#pausedUntil, this.#rule.turnAt(cost, Math.max(this.#pausedUntil, now), ahead));
   }
 
-  #makeRoom(now: number): void {
-    let fullest: Bucket | undefined;
-    for (let looks = 0; looks < this.#buckets.size && (looks < LOOKS || fullest === undefined); looks += 1) {
-      const bucket = this.#look(now);
-      if (bucket === undefined || this.#buckets.size < this.#maxKeys) return;
-      if (bucket.line === undefined && bucket.tat < (fullest?.tat ?? Infinity)) fullest = bucket;
+  #take(cost: number, now: number): void {
+    this.#rule.take(cost, now);
+    this.#granted += 1;
+  }
+
+  #giveBack(cost = 1, takenAt = Infinity): void {
+    const now = this.#clock.now();
+    this.#rule.giveBack(cost, Math.min(takenAt, now), now);
+    this.#granted -= 1;
+    this.#serve();
+  }
+
+  #wait(options: WaitOptions, cost = 1): Promise<void> {
+    this.#waits.refuseHaste(options);
+    const waitMs = this.retryAfterMs(cost);
+    const isFirst = this.waiting === 0;
+    if (this.waiting >= this.#maxWaiting || waitMs > (options.timeoutMs ?? Infinity))
+      throw this.#refuse(new RateLimitedError(waitMs));
+    if (isFirst) this.#timer = this.#clock.setTimer(waitMs, this); // foreign code first: it may throw
+    try {
+      const wait = this.#waits.wait(options, this.#clock, cost);
+      this.#queued += cost;
+      return wait;
+    } catch (error) {
+      if (isFirst) this.#timer?.cancel(); // its signal or timer failed
+      throw error;
     }
-    if (fullest !== undefined && this.#buckets.delete(fullest.key)) this.#evicted += 1;
+  }
+
+  #onLeave(cost: number): void {
+    this.#queued -= cost;
+    if (this.waiting > 0) queueMicrotask(() => this.#serve()); // the next may want less, or leave in this turn too
+    else this.#timer?.cancel();
+  }
+
+  #serve(slackMs = 0): void {
+    this.#timer?.cancel();
+    let slack = slackMs;
+    for (let next = firstLive(this.#waits); next !== undefined; next = firstLive(this.#waits)) {
+      const now = this.#clock.now();
+      const waitMs = this.#allowedAt(next.brought, now, 0) - now;
+      if (waitMs > 0) {
+        this.#timer = this.#clock.setTimer(waitMs + slack, this);
+        return;
+      }
+      slack = 0;
+      this.#queued -= next.brought;
+      this.#waits.remove(next);
+      this.#take(next.brought, now);
+      next.grant();
+    }
+  }
+
+  #refuse<E extends Error | undefined>(error: E): E {
+    this.#rejected += 1;
+    notice?.("rejected", this, error);
+    return error;
   }
 }
 
-/** Intervals are rounded up to a whole number of these, so that sums of them are exact and never let one too many in. */
-const GRAINS_PER_MS = 2 ** 20;
+function tooMuch(cost: number, maxCost: number): RangeError {
+  return new RangeError(`cost must be <= ${maxCost}, which is what may start at once, got ${cost}`);
+}
 
-/** How many keys are compared before one must go. */
-const LOOKS = 8;
+/**
+ * Timers of a clock that isn't ours may fire a little early (https://github.com/nodejs/node/issues/26578). Whoever was
+ * woken so waits for the rest and this much more, or it would be woken early again and again.
+ */
+const EARLY_MS = 1;

@@ -1,0 +1,25 @@
+/** How a `RateLimiter` decides when the next may start. Who waits, and in which order, is no business of a rule's. */
+export interface RateLimit {
+  /** Starts allowed per `perMs`. An integer >= 1. */
+  readonly count: number;
+  /** At least 1. */
+  readonly perMs: number;
+}
+
+/** All instants are those of one monotonic clock, and none is asked about that is before the last that was taken. */
+export interface RateRule {
+  /** More than this at once is never allowed. */
+  readonly maxCost: number;
+  /**
+   * The first instant, from `now` on, at which `cost` may start after `ahead` others that start as soon as they may. With
+   * nobody ahead it is exact: up to `now` if they may start now, and what it says stays right until something is taken.
+   * Else it is never too late.
+   */
+  turnAt(cost: number, now: number, ahead: number): number;
+  /** `cost` start now. */
+  take(cost: number, now: number): void;
+  /** What was taken at `takenAt` has not started. Gives back no more of it than could not have been used since. */
+  giveBack(cost: number, takenAt: number, now: number): void;
+  /** Another limit from now on, with neither debt nor gift. Left out where there isn't one limit to change. */
+  setRate?(limit: RateLimit, now: number): void;
+}
