@@ -142,6 +142,17 @@ async function play(
   ]);
 }
 
+it("finds its place among any number of priorities", () => {
+  const plans = fc.property(fc.array(fc.integer({ min: -20, max: 20 }), { maxLength: 60 }), (priorities) => {
+    const list = new PriorityWaitList<void, number>({});
+    const clock = new VirtualClock();
+    for (const priority of priorities) void list.wait({}, clock, priority, priority);
+    const served = priorities.map(() => list.shift()?.brought);
+    expect(served).toEqual(priorities.toSorted((a, b) => b - a));
+  });
+  return fc.assert(plans);
+});
+
 it("ends all but those that are spared, who are next", async () => {
   const list = new PriorityWaitList<void, string>({});
   const clock = new VirtualClock();
@@ -180,4 +191,3 @@ it("lists all in order by about as many comparisons for each of 4 000 priorities
   });
   expect(compared[1]).toBeLessThan(2 * (compared[0] ?? 0));
 });
-
