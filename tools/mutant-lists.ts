@@ -20,7 +20,7 @@ interface Entry {
 }
 
 export function mutantLists(): string[] {
-  return globSync("{packages,apps}/*/src/**/*.mutants.json").toSorted();
+  return globSync(["{packages,apps}/*/src/**/*.mutants.json", "examples/*/*.mutants.json"]).toSorted();
 }
 
 /** Throws if what a mutant changes isn't there, or is there twice: the code has moved on. */
