@@ -48,6 +48,8 @@ export interface RetryEvent {
 export interface RetryRunOptions extends WaitOptions {
   /** The same for all attempts, also those of another run or process. @default a new UUID */
   readonly idempotencyKey?: string | undefined;
+  /** Of this run, in place of the policy's. */
+  readonly deadline?: number | Deadline | undefined;
 }
 
 export interface RetryContext extends RunContext {

@@ -1,9 +1,10 @@
 /** The attempts of a run that can be ended from outside, or whose first attempt has failed. */
 import type { Clock, Timer } from "../clock/clock.ts";
 import type { Deadline } from "../clock/deadline.ts";
+import { Relay } from "../clock/relay.ts";
 import { DeadlineError, TimeoutError } from "../errors.ts";
-import { Watcher } from "../internal/abort.ts";
 import type { Random } from "../internal/random.ts";
+import { isEcho } from "../scope/cancellation.ts";
 import type { Backoff } from "./backoff.ts";
 import type { RetryVerdict } from "./classify.ts";
 import type { Attempt } from "./retry-attempt.ts";
@@ -35,11 +36,10 @@ export function runAttempts<T>(
   const { retries, backoff, classify, retryResult, budget, onRetry, random, clock, counts } = rules;
   return new Promise<T>((resolve, reject) => {
     const errors: unknown[] = [];
-    const links: Link[] = [];
+    const relays: Relay[] = [];
     let attempt = first;
     let state: "trying" | "judging" | "waiting" = "judging";
     let isOver = false;
-    let endedBy: unknown;
     let expiresAt = Infinity;
     let waitMs = 0;
     let deadlineTimer: Timer | undefined;
@@ -49,14 +49,13 @@ export function runAttempts<T>(
       isOver = true;
       deadlineTimer?.cancel();
       waitTimer?.cancel();
-      for (const link of links) link.unwatch();
+      for (const relay of relays) relay.unwatch();
     }
 
-    function end(reason: unknown): void {
+    function onAbort(reason: unknown): void {
       if (isOver) return;
       if (state === "trying") counts.abandoned += 1;
       if (state === "waiting") counts.waiting -= 1;
-      endedBy = reason;
       finish();
       reject(reason);
       attempt.end(reason);
@@ -65,14 +64,15 @@ export function runAttempts<T>(
     function arm(): void {
       if (typeof deadline === "object") {
         expiresAt = clock.now() + deadline.leftMs;
-        links.push(new Link(end, deadline.signal));
+        deadline.signal.throwIfAborted();
+        relays.push(new Relay({ onAbort }, deadline.signal));
       } else if (deadline < Infinity) {
         if (deadline === 0) throw new TimeoutError(0);
         expiresAt = clock.now() + deadline;
-        const onTimer = (): void => queueMicrotask(() => end(new TimeoutError(deadline))); // an abort of the same turn wins
+        const onTimer = (): void => queueMicrotask(() => onAbort(new TimeoutError(deadline))); // an abort of the same turn wins
         deadlineTimer = clock.setTimer(deadline, { onTimer });
       }
-      if (signal !== undefined) links.push(new Link(end, signal));
+      if (signal !== undefined) relays.push(new Relay({ onAbort }, signal));
     }
 
     /** Whether to go on after the wait of `waitMs`. Throws what the run ends with, if not with `last`. */
@@ -101,7 +101,7 @@ export function runAttempts<T>(
           state = "judging";
           if (isOver) {
             counts.abandoned -= 1;
-            if (isFailed && last !== endedBy) counts.lateErrors += 1;
+            if (isFailed && !isEcho(last, attempt.signal)) counts.lateErrors += 1;
             break;
           }
         }
@@ -139,17 +139,6 @@ export function runAttempts<T>(
       throw error;
     }
   });
-}
-
-class Link extends Watcher {
-  readonly onAbort: (reason: unknown) => void;
-
-  constructor(onAbort: (reason: unknown) => void, signal: AbortSignal) {
-    super();
-    this.onAbort = onAbort;
-    signal.throwIfAborted();
-    this.watch(signal);
-  }
 }
 
 /** What the error says itself about when to try again; `Infinity` for never. */

@@ -31,8 +31,7 @@ export class Retry implements Policy {
 
   constructor(options: RetryOptions = {}) {
     const { retries = 3, deadline = Infinity } = options;
-    if (typeof deadline !== "function") checkMs("deadline", typeof deadline === "object" ? deadline?.leftMs : deadline);
-    this.#deadline = deadline;
+    this.#deadline = typeof deadline === "function" ? deadline : checkLimit(deadline);
     this.#rules = {
       ...options,
       retries: checkInteger("retries", retries, { min: 0, infinity: true }),
@@ -60,7 +59,8 @@ export class Retry implements Policy {
       checkWait(options);
       const { signal, idempotencyKey } = options;
       const rules = this.#rules;
-      const deadline = typeof this.#deadline === "function" ? (this.#deadline() ?? Infinity) : this.#deadline;
+      const { deadline: source = this.#deadline } = options;
+      const deadline = checkLimit(typeof source === "function" ? source() : source);
       const first = new Attempt(1, idempotencyKey);
       if (signal === undefined && deadline === Infinity && rules.retryResult === undefined)
         return runBare(rules, fn, first);
@@ -69,6 +69,12 @@ export class Retry implements Policy {
       return Promise.reject(error);
     }
   }
+}
+
+/** A deadline need not be one of ours: it may come from another copy of the package. */
+function checkLimit(deadline: number | Deadline = Infinity): number | Deadline {
+  checkMs("deadline", typeof deadline === "object" ? deadline?.leftMs : deadline);
+  return deadline;
 }
 
 /** What nothing ends from outside needs no more than this until it fails; with all the rest, it would take twice as long. */
