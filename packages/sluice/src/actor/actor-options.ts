@@ -62,7 +62,12 @@ export interface Failure<M> {
 export type ChildStrategy = "one-for-one" | "one-for-all" | "rest-for-one";
 
 /** What makes a message, or a reply, one that shares nothing with the original; `byValue` is one. */
-export type Copier = <T>(value: T) => { readonly copy: T; readonly bytes: number };
+export type Copier = <T>(value: T) => Copied<T>;
+
+export interface Copied<T> {
+  readonly copy: T;
+  readonly bytes: number;
+}
 
 export interface ActorOptions<M> extends NameOptions {
   /** What becomes of a message that finds the mailbox full; a function is asked for each. @default "wait" */

@@ -11,7 +11,7 @@ export class Ask<M, R> {
   /** Where it is: waiting for room, in the mailbox, being handled, or none of these. */
   at: "line" | "mailbox" | "hand" | "gone" = "gone";
   /** The place in line, while it waits for room. */
-  place: Wait<Granted<unknown, object>, unknown> | undefined = undefined;
+  place: Wait<Granted<M | Ask<M, R>, object>, unknown> | undefined = undefined;
   /** What the sender has. */
   reply!: Wait<R, Ask<M, R>>;
 
@@ -28,5 +28,13 @@ export class Ask<M, R> {
   /** Whether somebody waits for the reply. */
   get isAwaited(): boolean {
     return this.reply.lane !== undefined;
+  }
+
+  /** Whether it is to be handled: not if who asked has left, or is about to hear of the abort. */
+  begin(): boolean {
+    if (this.reply.isDoomed) this.reply.onAbort(this.reply.watchers?.signal.reason);
+    if (!this.isAwaited) return false;
+    this.at = "hand";
+    return true;
   }
 }

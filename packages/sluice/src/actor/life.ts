@@ -17,8 +17,10 @@ import type { Actor } from "./actor.ts";
 export interface Child {
   close(): void;
   clear(): unknown;
+  /** Because a sibling does. */
   restart(): void;
-  whenOver(): Promise<void>;
+  /** Resolves when it has ended, once it is closed. */
+  drain(): Promise<void>;
 }
 
 /** An actor as its children see it. */
@@ -64,6 +66,12 @@ export class Life {
     return (message, context) => made.receive(message, context);
   }
 
+  /** A child has escalated: to nobody, if this is being put away. */
+  fail(failure: unknown): void {
+    if (this.#cancellation.isCancelled) void Promise.reject(failure);
+    else this.parent.fail(failure);
+  }
+
   /** A child restarts: the others do with it, as far as they share its lot. */
   restartWith(child: Child): void {
     const { strategy } = this.parent;
@@ -80,7 +88,7 @@ export class Life {
       [...this.children].map((child) => {
         child.close();
         if (!isGentle) child.clear();
-        return child.whenOver();
+        return child.drain();
       }),
     );
     await this.#retire?.(why);

@@ -1,192 +1,131 @@
-/** What is behind `Actor`. */
-import type { Clock, Timer, TimerTask } from "../clock/clock.ts";
+/** What is behind `Actor`: the loop that handles messages, and what becomes of those that fail. */
+import type { Clock } from "../clock/clock.ts";
 import { sleep } from "../clock/sleep.ts";
 import { systemClock } from "../clock/system.ts";
-import { ClearedError, ClosedError, QueueFullError, WaitCycleError } from "../errors.ts";
+import { ClearedError, ClosedError } from "../errors.ts";
 import { Rest } from "../flow/limiter/rest.ts";
-import { type Granted, QueueCore } from "../flow/queue-core.ts";
-import { isContextFree } from "../internal/async-context.ts";
 import { checkFunction, checkInteger, checkMs, checkWait } from "../internal/check.ts";
 import { asyncDispose } from "../internal/dispose.ts";
 import { Emitter } from "../internal/emitter.ts";
 import { register } from "../internal/names.ts";
 import { notice, probe } from "../internal/probe.ts";
-import type { Wait } from "../internal/wait.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { WaitOptions } from "../policy.ts";
 import { Cancellation, isEcho } from "../scope/cancellation.ts";
-import type { ActorEnd, ActorOptions, ActorStats, Receive, RetireReason, Setup } from "./actor-options.ts";
+import type { ActorEnd, ActorOptions, ActorStats, RetireReason, Setup } from "./actor-options.ts";
 import type { Actor } from "./actor.ts";
 import { Ask } from "./ask.ts";
-import { checkStrategy, type Child, Life, type Parent } from "./life.ts";
-import { type Entry, MailboxStore } from "./mailbox-store.ts";
+import { IdleWatch } from "./idle-watch.ts";
+import { Inbox, messageOf, type Owner } from "./inbox.ts";
+import { checkStrategy, type Child, type Life, type Parent } from "./life.ts";
+import type { Entry } from "./mailbox-store.ts";
 import { Restarts, type Verdict } from "./restarts.ts";
 import { SlowWatch } from "./slow-watch.ts";
-import { currentTurn, isCurious, type Party, pathOfWaits, Turn, turns } from "./turn.ts";
+import { isThenable, State } from "./state.ts";
+import { isCurious, Turn, turns } from "./turn.ts";
 
-type Place<M, R> = Wait<Granted<Entry<M, R>, object>, unknown>;
+/** Who has many. */
+export interface Keeper {
+  /** In this turn nothing has been sent to it yet. */
+  becameIdle(actor: object, hasState: boolean): void;
+}
 
-const IN = Promise.resolve(true);
-const DROPPED = Promise.resolve(false);
+export interface ManagedActor<M, R> extends Actor<M, R> {
+  /** What it is called in messages. */
+  label: string | undefined;
+  keeper: Keeper | undefined;
+  /** Puts the state away, if it is idle. */
+  passivate(): void;
+}
 
-class MailboxActor<M, R> implements Actor<M, R>, Party, Parent, Child, TimerTask {
-  // I1  #isBusy unless the mailbox is empty, no order is given and nothing is under way: one loop, which handles one
+class MailboxActor<M, R> implements ManagedActor<M, R>, Owner, Parent, Child {
+  // I1  busy unless the mailbox is empty, no order is given and nothing is under way: there is one loop, which handles one
   //     message at a time, and puts the state away between two
-  // I2  each accepted message is handled once, or undelivered once; an ask whose sender left is skipped once
-  // I3  there is a state only from the setup for a message until it is put away, which is awaited before the next setup
-  // I4  once over, it is closed, empty, has no state and no children, and stays busy
+  // I2  there is a state only from the setup for a message until it has been put away, which the next setup waits for
+  // I3  once over, it is closed and empty, has no state and no children, and stays busy
   readonly capacity: number;
   readonly name: string | undefined;
   readonly strategy: Parent["strategy"];
   turn: Turn | undefined;
   isAsker = false;
-  readonly #setup: Setup<M, R>;
-  readonly #options: ActorOptions<M>;
+  isBusy = false;
+  label: string | undefined;
+  keeper: Keeper | undefined;
   readonly #clock: Clock;
-  readonly #idleMs: number;
-  readonly #findsCycles: boolean;
   readonly #isTimed: boolean;
-  /** That of the parent that this lives in. */
+  /** The state of the parent that this lives in. */
   readonly #home: Life | undefined;
-  readonly #store: MailboxStore<M, R>;
-  readonly #core: QueueCore<Entry<M, R>, object>;
-  readonly #replies: WaitList<R, Ask<M, R>>;
+  readonly #inbox: Inbox<M, R>;
+  readonly #state: State<M, R>;
   readonly #restarts: Restarts<M>;
   readonly #slow: SlowWatch<M> | undefined;
+  readonly #idle: IdleWatch | undefined;
   readonly #rest: Rest;
   readonly #ends = new Emitter<ActorEnd>();
-  readonly #counts = {
-    completed: 0,
-    failed: 0,
-    restarts: 0,
-    passivated: 0,
-    cycles: 0,
-    undelivered: 0,
-    skipped: 0,
-    lateReplies: 0,
-    deepestAsk: 0,
-    copiedBytes: 0,
-  };
-  #life: Life | undefined;
-  #receive: Receive<M, R> | undefined;
+  readonly #counts = { completed: 0, failed: 0, restarts: 0, passivated: 0 };
   /** What is in hand, for whoever its handler's promise tells. */
   #message: M | undefined;
   #ask: Ask<M, R> | undefined;
   #order: { readonly error: unknown } | "restart" | undefined;
-  #isBusy = false;
   #alarm: () => void = () => {};
   #pause: Cancellation | undefined;
   #drains: WaitList<void> | undefined;
-  #idleAt = 0;
-  #idleTimer: Timer | undefined;
   #end: ActorEnd = { reason: undefined, why: "closed" };
   #isOver = false;
 
   constructor(capacity: number, setup: Setup<M, R>, options: ActorOptions<M> = {}, home?: Life) {
-    const { clock = systemClock, whenFull, onUndelivered, copy, idleMs, findCycles } = options;
+    const { clock = systemClock, idleMs = Infinity, slowMs, name } = options;
     this.capacity = checkInteger("capacity", capacity, { min: 1 });
     checkFunction("setup", setup);
-    if (onUndelivered !== undefined) checkFunction("onUndelivered", onUndelivered);
-    if (copy !== undefined) checkFunction("copy", copy);
+    checkMs("idleMs", idleMs);
     this.strategy = checkStrategy(options.children);
-    this.#setup = setup;
-    this.#options = options;
     this.#clock = clock;
-    this.#idleMs = checkMs("idleMs", idleMs ?? Infinity);
-    this.#findsCycles = findCycles ?? isContextFree();
+    this.#isTimed = slowMs !== undefined || name !== undefined;
     this.#home = home;
-    this.#store = new MailboxStore(clock);
-    this.#core = new QueueCore<Entry<M, R>, object>(this, capacity, this.#store, clock, {
-      whenFull: typeof whenFull === "function" ? (entry) => whenFull(messageOf(entry)) : whenFull,
-      onUndelivered: (entry, reason) => this.#lose(entry, reason),
-    });
-    this.#replies = new WaitList({ owner: this, onLeave: (ask, reason) => this.#left(ask, reason) });
+    this.#inbox = new Inbox(this, capacity, options, clock);
+    this.#state = new State(this, setup, spawnIn);
     this.#restarts = new Restarts(options, clock);
-    this.#slow = options.slowMs === undefined ? undefined : new SlowWatch(options, clock);
-    this.#isTimed = this.#slow !== undefined || options.name !== undefined;
+    this.#slow = slowMs === undefined ? undefined : new SlowWatch(options, clock);
+    this.#idle = idleMs === Infinity ? undefined : new IdleWatch(idleMs, () => this.passivate(), clock);
     this.#rest = new Rest(clock, this.#work);
-    this.name = options.name;
+    this.name = this.label = name;
     register("actor", options, this);
     this.#sleep();
   }
 
   get size(): number {
-    return this.#store.size;
+    return this.#inbox.size;
   }
 
   get closed(): boolean {
-    return this.#core.isEnded;
+    return this.#inbox.core.isEnded;
   }
 
   stats(): ActorStats {
-    const { producers, rejected, dropped } = this.#core;
     const { turn } = this;
-    const now = this.#clock.now();
-    const oldestAt = this.#store.oldestAt ?? now;
     return {
-      size: this.size,
-      capacity: this.capacity,
-      oldestAgeMs: Math.max(0, now - oldestAt),
-      waitingSenders: producers.size,
-      waitingReplies: this.#replies.size,
+      ...this.#inbox.stats(),
       running: turn === undefined ? 0 : 1,
       concurrency: 1,
-      oldestRunMs: turn === undefined || !this.#isTimed ? 0 : Math.max(0, now - turn.startedAt),
+      oldestRunMs: turn === undefined || !this.#isTimed ? 0 : Math.max(0, this.#clock.now() - turn.startedAt),
       ...this.#counts,
       slow: this.#slow?.count ?? 0,
-      rejected: rejected + this.#counts.cycles,
-      dropped,
-      timedOut: producers.timedOut + this.#replies.timedOut,
-      aborted: producers.aborted + this.#replies.aborted,
-      children: this.#life?.children.size ?? 0,
+      children: this.#state.life?.children.size ?? 0,
       closed: this.closed,
     };
   }
 
   tell(message: M, options?: WaitOptions): Promise<boolean> {
-    const core = this.#core;
-    try {
-      if (options !== undefined) checkWait(options);
-      const entry = this.#copied(message);
-      const isIn = core.tryPut(entry);
-      if (isIn !== undefined) {
-        if (!this.#isBusy) this.#wake();
-        return isIn ? IN : DROPPED;
-      }
-      if (options !== undefined) core.producers.refuseHaste(options);
-      options?.signal?.throwIfAborted(); // by `whenFull`
-      const from = this.#asker();
-      const wait = core.producers.wait(options ?? {}, this.#clock, entry) as Promise<boolean>;
-      if (from !== undefined) this.#beWaitedFor(from, wait);
-      return wait;
-    } catch (error) {
-      return Promise.reject(error);
-    }
+    return this.#inbox.tell(message, options);
   }
 
   tryTell(message: M): boolean {
-    const outcome = this.#core.offer(this.#copied(message));
-    if (typeof outcome === "string") this.#core.rejected += 1;
-    if (!this.#isBusy) this.#wake();
-    return outcome === true;
+    return this.#inbox.tryTell(message);
   }
 
   ask(message: M, options: WaitOptions = {}): Promise<R> {
-    try {
-      checkWait(options);
-      const from = this.#asker();
-      const ask = new Ask<M, R>(this.#copied(message), from);
-      if (this.#isBusy) this.#replies.refuseHaste(options);
-      ask.reply = this.#replies.wait(options, this.#clock, ask) as Wait<R, Ask<M, R>>;
-      this.#send(ask);
-      const { depth } = ask;
-      if (depth > this.#counts.deepestAsk) this.#counts.deepestAsk = depth;
-      if (!this.#isBusy) this.#wake();
-      return ask.reply;
-    } catch (error) {
-      return Promise.reject(error);
-    }
+    return this.#inbox.ask(message, options);
   }
 
   watch(listener: (end: ActorEnd) => void): () => void {
@@ -200,7 +139,7 @@ class MailboxActor<M, R> implements Actor<M, R>, Party, Parent, Child, TimerTask
   drain(options: WaitOptions = {}): Promise<void> {
     try {
       checkWait(options);
-      if (!this.#isBusy || this.#isOver) return Promise.resolve();
+      if (!this.isBusy || this.#isOver) return Promise.resolve();
       this.#drains ??= new WaitList<void>();
       this.#drains.refuseHaste(options);
       return this.#drains.wait(options, this.#clock);
@@ -210,16 +149,13 @@ class MailboxActor<M, R> implements Actor<M, R>, Party, Parent, Child, TimerTask
   }
 
   clear(reason: unknown = new ClearedError("actor")): number {
-    const entries = this.#store.clear();
-    for (const entry of entries) this.#lose(entry, reason);
-    this.#core.onRoom();
-    return entries.length;
+    return this.#inbox.clear(reason);
   }
 
   close(): void {
-    this.#core.close("actor");
+    this.#inbox.core.close("actor");
     if (this.size === 0) this.#pause?.cancel(undefined);
-    this.#wake();
+    this.wake();
   }
 
   abort(reason?: unknown): void {
@@ -230,134 +166,39 @@ class MailboxActor<M, R> implements Actor<M, R>, Party, Parent, Child, TimerTask
     this.turn?.abort(aborted.reason);
   }
 
-  /** Because a sibling does. */
-  restart(): void {
-    if (this.#life === undefined) return;
-    this.#order ??= "restart";
-    this.#wake();
-  }
-
-  /** By what a child has escalated. */
-  fail(error: unknown): void {
-    if (this.#isOver) return;
-    this.#order = { error };
-    this.#wake();
-  }
-
-  whenOver(): Promise<void> {
-    return this.drain();
-  }
-
   async [asyncDispose](): Promise<void> {
     this.close();
     await this.drain();
   }
 
-  /** It has been idle for long enough, or was woken meanwhile. */
-  onTimer(): void {
-    this.#idleTimer = undefined;
-    if (this.#isBusy || this.#life === undefined) return;
-    const leftMs = this.#idleAt + this.#idleMs - this.#clock.now();
-    if (leftMs > 0) this.#awaitIdleness(leftMs);
-    else this.passivate();
+  wake(): void {
+    if (this.isBusy) return;
+    this.isBusy = true;
+    this.#alarm();
   }
 
-  /** Only while it is idle. */
   passivate(): void {
-    if (this.#isBusy || this.#life === undefined) return;
-    this.#isBusy = true;
+    if (this.isBusy || this.#state.life === undefined) return;
+    this.isBusy = true;
     this.#counts.passivated += 1;
     void this.#putAway("idle", true).then(this.#work);
   }
 
-  #copied(message: M): M {
-    const { copy } = this.#options;
-    if (copy === undefined) return message;
-    const copied = copy(message);
-    this.#counts.copiedBytes += copied.bytes;
-    return copied.copy;
+  restart(): void {
+    if (this.#isOver || this.#state.life === undefined) return;
+    this.#order ??= "restart";
+    this.wake();
   }
 
-  /** The turn that is about to wait for this. Throws if this waits for it. */
-  #asker(): Turn | undefined {
-    const from = this.#findsCycles ? currentTurn() : undefined;
-    if (from === undefined) return undefined;
-    from.actor.isAsker = true;
-    const path = pathOfWaits(this, from.actor);
-    if (path === undefined) return from;
-    const error = new WaitCycleError([...path.slice(-1), ...path]);
-    this.#counts.cycles += 1;
-    notice?.("rejected", this, error);
-    throw error;
-  }
-
-  #beWaitedFor(from: Turn, wait: Promise<unknown>): void {
-    from.beginWait(this);
-    const end = (): void => from.endWait(this);
-    wait.then(end, end);
-  }
-
-  /** Its reply is awaited already, since signal and clock are foreign code and may throw. */
-  #send(ask: Ask<M, R>): void {
-    const core = this.#core;
-    try {
-      const isIn = core.tryPut(ask);
-      if (isIn === false) throw new QueueFullError(this.capacity);
-      if (!ask.isAwaited) this.#withdraw(ask); // an abort by `whenFull`
-      else if (isIn === undefined) this.#joinLine(ask);
-    } catch (error) {
-      this.#replies.remove(ask.reply);
-      throw error;
-    }
-    ask.from?.beginWait(this);
-  }
-
-  #joinLine(ask: Ask<M, R>): void {
-    const place = this.#core.producers.wait({}, this.#clock, ask);
-    ask.at = "line";
-    ask.place = place as typeof ask.place;
-    place.then(undefined, (error: unknown) => ask.reply.reject(error)); // it was closed meanwhile
-  }
-
-  /** Whose promise rejects, for whatever reason. */
-  #left(ask: Ask<M, R>, reason: unknown): void {
-    ask.from?.endWait(this);
-    if (ask.at === "hand") this.turn?.abort(reason);
-    else this.#withdraw(ask);
-  }
-
-  #withdraw(ask: Ask<M, R>): void {
-    if (ask.place !== undefined) this.#core.producers.remove(ask.place as Place<M, R>);
-    if (ask.at === "mailbox") {
-      this.#counts.skipped += 1;
-      this.#store.forget(ask);
-      this.#core.onRoom();
-    }
-    ask.at = "gone";
-  }
-
-  /** What was accepted will not be handled. */
-  #lose(entry: Entry<M, R>, reason: unknown): void {
-    this.#counts.undelivered += 1;
-    if (entry instanceof Ask) return entry.reply.reject(reason);
-    notice?.("dropped", this, entry);
-    try {
-      this.#options.onUndelivered?.(entry, reason);
-    } catch (error) {
-      void Promise.reject(error); // seen as unhandled
-    }
-  }
-
-  #wake(): void {
-    if (this.#isBusy) return;
-    this.#isBusy = true;
-    this.#alarm();
+  fail(error: unknown): void {
+    this.#order = { error };
+    this.wake();
   }
 
   /** The next wake-up goes on from here, in the async context of the actor and not in that of who wakes it. */
   #sleep(): void {
-    this.#isBusy = false;
-    if (!this.#findsCycles && turns.get() !== undefined) turns.enter(undefined); // of the actor that made this one
+    this.isBusy = false;
+    if (!this.#inbox.findsCycles && turns.get() !== undefined) turns.enter(undefined); // of the actor that made this one
     void new Promise<void>(this.#keepAlarm).then(this.#work);
   }
 
@@ -365,11 +206,12 @@ class MailboxActor<M, R> implements Actor<M, R>, Party, Parent, Child, TimerTask
 
   /** Goes on until it must wait for something, which then calls this again. Never in two places at a time (I1). */
   readonly #work = (): void => {
+    const { core } = this.#inbox;
     for (;;) {
       if (this.#order !== undefined) {
-        if (!this.#obey()) return;
-      } else if (!this.#core.hasNext()) return this.#becomeIdle();
-      else if (this.#rest.isDue() || !this.#handle(this.#core.next())) return;
+        if (!this.#obey(this.#order)) return;
+      } else if (!core.hasNext()) return this.#becomeIdle();
+      else if (this.#rest.isDue() || !this.#handle(core.next())) return;
     }
   };
 
@@ -377,19 +219,14 @@ class MailboxActor<M, R> implements Actor<M, R>, Party, Parent, Child, TimerTask
     if (this.closed) return void this.#finish();
     this.#sleep();
     this.#grantDrains();
-    if (this.#life === undefined) return;
-    this.#idleAt = this.#idleMs === Infinity ? 0 : this.#clock.now();
-    if (this.#idleMs < Infinity && this.#idleTimer === undefined) this.#awaitIdleness(this.#idleMs);
-  }
-
-  #awaitIdleness(ms: number): void {
-    this.#idleTimer = this.#clock.setTimer(ms, this, { background: true });
+    const hasState = this.#state.life !== undefined;
+    if (hasState) this.#idle?.begin();
+    this.keeper?.becameIdle(this, hasState);
   }
 
   #grantDrains(): void {
-    if (this.#drains === undefined) return;
-    for (const wait of this.#drains.live()) {
-      this.#drains.remove(wait);
+    for (const wait of this.#drains?.live() ?? []) {
+      this.#drains?.remove(wait);
       wait.grant();
     }
   }
@@ -398,18 +235,14 @@ class MailboxActor<M, R> implements Actor<M, R>, Party, Parent, Child, TimerTask
   #handle(entry: Entry<M, R>): boolean {
     const ask = entry instanceof Ask ? entry : undefined;
     const message = messageOf(entry);
-    if (ask !== undefined) {
-      if (ask.reply.isDoomed) ask.reply.onAbort(ask.reply.watchers?.signal.reason);
-      if (!ask.isAwaited) return true;
-      ask.at = "hand";
-    }
+    if (ask?.begin() === false) return true;
     const turn = this.#enter(ask?.depth ?? 0);
     this.#ask = ask;
     this.#message = message;
     this.#slow?.begin(turn, message);
     try {
-      const result = probe === undefined ? this.#call(message, turn) : this.#callObserved(message, turn);
-      if (!isThenable(result)) return this.#succeed(result);
+      const result = probe === undefined ? this.#state.handle(message, turn) : this.#handleObserved(message, turn, ask);
+      if (!isThenable(result)) return this.#succeeded(result);
       void whenSettled(result, this.#onFulfilled, this.#onRejected);
       return false;
     } catch (error) {
@@ -417,10 +250,16 @@ class MailboxActor<M, R> implements Actor<M, R>, Party, Parent, Child, TimerTask
     }
   }
 
+  #handleObserved(message: M, turn: Turn, ask: Ask<M, R> | undefined): R | PromiseLike<R> {
+    const handle = (): R | PromiseLike<R> => this.#state.handle(message, turn);
+    probe?.took(this, turn, 1, ask?.reply);
+    return probe === undefined ? handle() : probe.within(turn, handle);
+  }
+
   /** From here on this is what the actor does. */
   #enter(depth: number): Turn {
     const turn = new Turn(this, depth, this.#isTimed ? this.#clock.now() : 0);
-    if (this.#findsCycles && isCurious(this, this.#counts.completed)) turns.enter(turn);
+    if (this.#inbox.findsCycles && isCurious(this, this.#counts.completed)) turns.enter(turn);
     return (this.turn = turn);
   }
 
@@ -433,82 +272,46 @@ class MailboxActor<M, R> implements Actor<M, R>, Party, Parent, Child, TimerTask
     return turn;
   }
 
-  #call(message: M, turn: Turn): R | PromiseLike<R> {
-    return this.#receive === undefined ? this.#begin(message, turn) : this.#receive(message, turn);
-  }
-
-  #callObserved(message: M, turn: Turn): R | PromiseLike<R> {
-    probe?.took(this, turn, 1, this.#ask?.reply);
-    const call = (): R | PromiseLike<R> => this.#call(message, turn);
-    return probe === undefined ? call() : probe.within(turn, call);
-  }
-
-  #begin(message: M, turn: Turn): R | PromiseLike<R> {
-    const life = (this.#life = new Life(this));
-    const made = this.#setup(life.contextOf(this, spawnIn));
-    const receive = (behavior: Awaited<typeof made>): R | PromiseLike<R> =>
-      (this.#receive = life.begin(behavior))(message, turn);
-    return isThenable(made) ? whenSettled(made, receive, raise) : receive(made);
-  }
-
   readonly #onFulfilled = (value: R): void => {
-    if (this.#succeed(value)) this.#work();
+    if (this.#succeeded(value)) this.#work();
   };
 
   readonly #onRejected = (error: unknown): void => {
     if (this.#failed(error)) this.#work();
   };
 
-  #succeed(value: R): boolean {
+  #succeeded(value: R): boolean {
     this.#leave();
     this.#counts.completed += 1;
     this.#restarts.succeeded();
     const ask = this.#takeAsk();
-    if (ask !== undefined) this.#reply(ask, value);
+    if (ask !== undefined) this.#inbox.reply(ask, value);
     return true;
   }
 
-  #reply(ask: Ask<M, R>, value: R): void {
-    const { reply } = ask;
-    try {
-      const { copy } = this.#options;
-      const copied = copy === undefined ? undefined : copy(value);
-      this.#counts.copiedBytes += copied?.bytes ?? 0;
-      this.#replies.remove(reply);
-      ask.from?.endWait(this);
-      reply.grant(copied === undefined ? value : copied.copy);
-    } catch (error) {
-      reply.reject(error); // the work is done, only its result cannot be sent
-    }
-  }
-
-  /** Of whom a reply is awaited. */
-  #takeAsk(): Ask<M, R> | undefined {
-    const ask = this.#ask;
-    this.#ask = undefined;
-    if (ask === undefined) return undefined;
-    ask.at = "gone";
-    if (ask.isAwaited) return ask;
-    this.#counts.lateReplies += 1;
-    return undefined;
-  }
-
+  /** Whether it goes on at once. */
   #failed(error: unknown): boolean {
     const message = this.#message;
-    const isAsk = this.#ask !== undefined;
+    const ask = this.#takeAsk();
     const turn = this.#leave();
     this.#counts.completed += 1;
-    this.#takeAsk()?.reply.reject(error);
+    if (ask !== undefined) this.#inbox.replyError(ask, error);
     if (turn.isAborted && isEcho(error, turn.signal)) return true; // it ended since nobody wanted it any more
     this.#counts.failed += 1;
     const verdict = this.#restarts.failed(error, message);
-    if (!isAsk && !this.#restarts.isHeard && verdict.decision !== "escalate") this.#tellNobody(error);
+    const isHeard = ask !== undefined || this.#restarts.isHeard || verdict.decision === "escalate";
+    if (!isHeard) this.#tellNobody(error);
     return this.#recover(verdict);
   }
 
-  /** Whether it goes on at once. */
+  #takeAsk(): Ask<M, R> | undefined {
+    const ask = this.#ask;
+    this.#ask = undefined;
+    return ask;
+  }
+
   #recover({ decision, error, delayMs }: Verdict): boolean {
-    if (decision === "resume" && this.#receive !== undefined) return true;
+    if (decision === "resume" && this.#state.isMade) return true;
     if (decision === "resume" || decision === "restart") {
       this.#home?.restartWith(this);
       void this.#restart(delayMs).then(this.#work);
@@ -518,20 +321,18 @@ class MailboxActor<M, R> implements Actor<M, R>, Party, Parent, Child, TimerTask
     reason.cause = error;
     this.#stop({ why: "failed", reason: error }, reason);
     if (decision === "stop") return true;
-    if (this.#home !== undefined) this.#home.parent.fail(error);
+    if (this.#home !== undefined) this.#home.fail(error);
     else if (this.#ends.size === 0) this.#tellNobody(error);
     return true;
   }
 
-  #tellNobody(error: unknown): void {
-    notice?.("failed", this, error);
-    void Promise.reject(error);
+  #tellNobody(failure: unknown): void {
+    notice?.("failed", this, failure);
+    void Promise.reject(failure); // seen as unhandled
   }
 
-  #obey(): boolean {
-    const order = this.#order;
+  #obey(order: { readonly error: unknown } | "restart"): boolean {
     this.#order = undefined;
-    if (order === undefined) return true;
     if (order !== "restart") return this.#recover(this.#restarts.failed(order.error, undefined));
     void this.#restart(0).then(this.#work);
     return false;
@@ -545,37 +346,36 @@ class MailboxActor<M, R> implements Actor<M, R>, Party, Parent, Child, TimerTask
     try {
       await sleep(delayMs, { clock: this.#clock, signal: this.#pause.signal });
     } catch {
-      // there is nothing more to rest for
+      // there is nothing left to rest for
     }
     this.#pause = undefined;
   }
 
   /** Never rejects. */
   async #putAway(why: RetireReason, isGentle: boolean): Promise<void> {
-    const life = this.#life;
-    this.#life = this.#receive = undefined;
-    if (life === undefined) return;
     this.#enter(0);
     try {
-      await life.end(why, isGentle);
+      await this.#state.putAway(why, isGentle);
     } catch (error) {
       this.#tellNobody(error);
     }
     this.#leave();
+    if (typeof this.#order === "object") this.#tellNobody(this.#order.error); // of a child that is gone
+    this.#order = undefined;
   }
 
   #stop(end: ActorEnd, reason: unknown): void {
     if (this.#end.why === "closed") this.#end = end;
-    this.#core.close("actor");
+    this.#inbox.core.close("actor");
     this.clear(reason);
     this.#pause?.cancel(undefined);
-    this.#wake();
+    this.wake();
   }
 
   async #finish(): Promise<void> {
     await this.#putAway("end", this.#end.why === "closed");
     this.#isOver = true;
-    this.#idleTimer?.cancel();
+    this.#idle?.stop();
     this.#home?.children.delete(this);
     this.#ends.emit(this.#end);
     this.#grantDrains();
@@ -588,22 +388,10 @@ export const ManagedActor: new <M, R>(
   setup: Setup<M, R>,
   options?: ActorOptions<M>,
   home?: Life,
-) => Actor<M, R> = MailboxActor;
+) => ManagedActor<M, R> = MailboxActor;
 
 function spawnIn<N, S>(life: Life, capacity: number, setup: Setup<N, S>, options?: ActorOptions<N>): Actor<N, S> {
   const child = new MailboxActor(capacity, setup, options, life);
   life.children.add(child);
   return child;
-}
-
-function messageOf<M, R>(entry: Entry<M, R>): M {
-  return entry instanceof Ask ? (entry as Ask<M, R>).message : entry;
-}
-
-function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
-  return typeof value === "object" && value !== null && typeof (value as PromiseLike<T>).then === "function";
-}
-
-function raise(error: unknown): never {
-  throw error;
 }

@@ -4,7 +4,8 @@ import type { MessageContext } from "./actor-options.ts";
 
 /** Something with a mailbox, as rings are looked for. */
 export interface Party {
-  readonly name: string | undefined;
+  /** For messages. */
+  readonly label: string | undefined;
   /** What it does now. */
   readonly turn: Turn | undefined;
   /** Whether one of its turns was seen to wait for an actor. */
@@ -79,7 +80,7 @@ export function currentTurn(): Turn | undefined {
 
 /** How `target` waits for `actor`, by name: undefined if it doesn't. */
 export function pathOfWaits(target: Party, actor: Party, seen: Set<Party> = new Set()): string[] | undefined {
-  const name = target.name ?? "an actor without a name";
+  const name = target.label ?? "an actor without a name";
   if (target === actor) return [name];
   if (seen.has(target)) return undefined;
   seen.add(target);

@@ -2,6 +2,7 @@
 import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { checkInteger, checkMs } from "../internal/check.ts";
+import { slowMessages } from "./checks/actors.ts";
 import { misfit, starved } from "./checks/classes.ts";
 import { deadlocks } from "./checks/deadlock.ts";
 import { abandoned, stuckShutdown } from "./checks/endings.ts";
@@ -44,6 +45,7 @@ const CHECKS: readonly ((exam: Exam) => readonly Report[])[] = [
   addUp,
   fansOut,
   abandoned,
+  slowMessages,
   misfit,
   stuckShutdown,
 ];

@@ -14,6 +14,7 @@ export type DiagnosisId =
   | "H13"
   | "H16"
   | "H17"
+  | "H18"
   | "H19"
   | "H20";
 
@@ -34,7 +35,7 @@ const DIAGNOSES: Readonly<Record<DiagnosisId, Diagnosis>> = {
     remedy: "let who ends close or fail what others wait for, and give waits a `signal` or `timeoutMs`",
   },
   H03: {
-    failureModes: ["F09.3", "F10.2", "F11.5"],
+    failureModes: ["F07.2", "F08.1", "F09.3", "F10.2", "F11.5"],
     remedy: "take all at once with `acquireAll`, or take them in one order everywhere",
   },
   H04: {
@@ -77,6 +78,10 @@ const DIAGNOSES: Readonly<Record<DiagnosisId, Diagnosis>> = {
   H17: {
     failureModes: ["F05.3"],
     remedy: "hand the signal on to what runs, so that it ends when nobody wants its result any more",
+  },
+  H18: {
+    failureModes: ["F07.3"],
+    remedy: "let it wait for nothing long: hand slow work on, and let its result come back as another message",
   },
   H19: {
     failureModes: ["F09.4"],

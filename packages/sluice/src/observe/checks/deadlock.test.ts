@@ -44,7 +44,7 @@ it("F10.2: H03 tells of two semaphores that are taken in opposite orders, where 
   expect(more).toEqual([]);
   expect(report).toMatchObject({
     id: "H03",
-    failureModes: ["F09.3", "F10.2", "F11.5"],
+    failureModes: ["F07.2", "F08.1", "F09.3", "F10.2", "F11.5"],
     subject: { kind: "semaphore", name: "ring-a" },
     evidence: 'semaphore "ring-a" is waited for by who holds semaphore "ring-b", in a ring, for 5 s',
     facts: { waitedMs: 5_000, waits: 2, path: 'semaphore "ring-a" → semaphore "ring-b"' },
