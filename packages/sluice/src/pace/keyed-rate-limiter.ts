@@ -150,7 +150,7 @@ export class KeyedRateLimiter {
 
   #tryTake(key: Key, cost = 1): boolean {
     this.#check(key, cost);
-    if (this.#lines.size > 0 && this.#lines.has(key)) return false;
+    if (this.#lines.size > 0 && this.#isAwaited(key)) return false;
     const now = this.#clock.now();
     const table = this.#table;
     this.#sweep(now);
@@ -194,6 +194,12 @@ export class KeyedRateLimiter {
     this.#timedOut += timedOut;
     this.#aborted += aborted;
     if (line.bucket.tat > now) this.#keep(key, line.bucket.tat, now);
+  }
+
+  #isAwaited(key: Key): boolean {
+    const line = this.#lines.get(key);
+    if (line !== undefined) this.#close(key, line);
+    return this.#lines.has(key);
   }
 
   #giveBack(key: Key, cost = 1): void {

@@ -101,10 +101,10 @@ export class RateLimiter implements Policy, TimerTask {
     };
   }
 
-  /** How long until `cost` tokens will be there, if all that wait stay; 0 if they are. */
+  /** How long until `cost` tokens will be there, if all that wait stay; 0 if `tryTake` would succeed. */
   retryAfterMs(cost = 1): number {
     const now = this.#clock.now();
-    return Math.max(0, this.#turnAt(cost, now) - now);
+    return Math.max(this.waiting > 0 ? EARLY_MS : 0, this.#turnAt(cost, now) - now);
   }
 
   /**

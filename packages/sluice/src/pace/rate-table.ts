@@ -21,7 +21,8 @@ export class RateTable {
   // I2  from the slot where a hash belongs to the one where it is, all are in use
   /** Keys in the table. */
   size = 0;
-  #slots = MIN_SLOTS;
+  /** Places for keys, of 16 B each. */
+  slots: number = MIN_SLOTS;
   #values = new Float64Array(2 * MIN_SLOTS);
   #words = new Uint32Array(this.#values.buffer);
   #hand = 0;
@@ -56,14 +57,14 @@ export class RateTable {
 
   /** For the key that was looked for last, and not found. */
   add(value: number): void {
-    if (this.size + 1 > this.#slots * MAX_LOAD) this.#resize(this.#slots * 1.5);
+    if (this.size + 1 > this.slots * MAX_LOAD) this.#resize(this.slots * 1.5);
     this.#put(this.#low, this.#high, value);
     this.size += 1;
   }
 
   /** Those behind it that could not be nearer to where they belong move up. */
   remove(slot: number): void {
-    const [words, slots] = [this.#words, this.#slots];
+    const [words, slots] = [this.#words, this.slots];
     let gap = slot;
     for (let next = this.#after(gap); words[4 * next] !== 0; next = this.#after(next)) {
       const strayed = (next - this.#home(words[4 * next] as number) + slots) % slots;
@@ -79,8 +80,8 @@ export class RateTable {
   nextInUse(looks: number): number {
     for (let look = 0; look < looks; look += 1) {
       this.#hand = this.#after(this.#hand);
-      if (this.#hand === 0 && this.#slots > MIN_SLOTS && this.size < this.#slots * MIN_LOAD)
-        this.#resize(Math.max(MIN_SLOTS, this.#slots / 4));
+      if (this.#hand === 0 && this.slots > MIN_SLOTS && this.size < this.slots * MIN_LOAD)
+        this.#resize(Math.max(MIN_SLOTS, this.slots / 4));
       if (this.#words[4 * this.#hand] !== 0) return this.#hand;
     }
     return -1;
@@ -88,16 +89,16 @@ export class RateTable {
 
   /** Every number by `change`. */
   map(change: (value: number) => number): void {
-    for (let slot = 0; slot < this.#slots; slot += 1) this.set(slot, change(this.get(slot)));
+    for (let slot = 0; slot < this.slots; slot += 1) this.set(slot, change(this.get(slot)));
   }
 
   #after(slot: number): number {
-    return slot + 1 === this.#slots ? 0 : slot + 1;
+    return slot + 1 === this.slots ? 0 : slot + 1;
   }
 
   /** In the order of the hashes, so that a resize goes through memory once from front to end. */
   #home(low: number): number {
-    return Math.floor((low / 2 ** 32) * this.#slots);
+    return Math.floor((low / 2 ** 32) * this.slots);
   }
 
   #put(low: number, high: number, value: number): void {
@@ -111,8 +112,8 @@ export class RateTable {
 
   #resize(slots: number): void {
     const [words, values] = [this.#words, this.#values];
-    this.#slots = Math.ceil(slots);
-    this.#values = new Float64Array(2 * this.#slots);
+    this.slots = Math.ceil(slots);
+    this.#values = new Float64Array(2 * this.slots);
     this.#words = new Uint32Array(this.#values.buffer);
     this.#hand = 0;
     for (let at = 0; at < values.length; at += 2) {
