@@ -1,18 +1,24 @@
-import { getEventListeners } from "node:events";
+import { EventEmitter, getEventListeners, once } from "node:events";
 import { setImmediate as turn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
+import { Deadline } from "../clock/deadline.ts";
 import { sleep } from "../clock/sleep.ts";
 import { TimeoutError } from "../errors.ts";
+import { Limiter } from "../flow/limiter.ts";
+import { Semaphore } from "../sync/semaphore.ts";
 import { type AbortSubject, abortCases } from "../testing/abort-suite.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
+import { retry } from "./retry.ts";
 import { timeout } from "./timeout.ts";
+
+const timeoutMs = "it bounds admission, and nobody waits to be admitted";
 
 const subject: AbortSubject = {
   name: "Timeout.run",
-  lacks: { timeoutMs: "it bounds admission, and nobody waits to be admitted" },
+  lacks: { timeoutMs },
   open(clock) {
     const policy = timeout(60_000, { clock });
     const calls: (() => void)[] = [];
@@ -37,7 +43,21 @@ const subject: AbortSubject = {
     };
   },
 };
-for (const { title, run } of abortCases(subject)) it(title, run);
+
+const cooperative: AbortSubject = {
+  name: "Timeout.run, cooperative,",
+  lacks: { timeoutMs, waiting: "its answer is that of the work, which is told" },
+  open(clock) {
+    const policy = timeout(60_000, { mode: "cooperative", clock });
+    const calls: (() => void)[] = [];
+    return {
+      call: (options) => policy.run(() => new Promise<void>((resolve) => void calls.push(resolve)), options),
+      satisfy: () => calls.shift()?.(),
+      state: () => ({ abandoned: policy.stats().abandoned }),
+    };
+  },
+};
+for (const { title, run } of [subject, cooperative].flatMap(abortCases)) it(title, run);
 
 const DAY_MS = 86_400_000;
 
@@ -205,9 +225,165 @@ it("does not call fn when the clock or the signal throws, and leaves nothing", a
   expect(called).toBe(false);
 });
 
-it("refuses a limit that is none", () => {
+it("refuses a limit that is none, and bad options", () => {
   for (const bad of [0, -1, Number.NaN]) expect(() => timeout(bad)).toThrow(RangeError);
   expect(() => timeout("5s" as unknown as number)).toThrow(TypeError);
+  expect(() => timeout(50, { mode: "aggressive" as "cooperative" })).toThrow(RangeError);
+  for (const bad of [{ neededMs: -1 }, { neededMs: Infinity }]) expect(() => timeout(50, bad)).toThrow(RangeError);
+  expect(() => timeout(50, { within: 50 as unknown as Deadline })).toThrow("within must be a Deadline");
+});
+
+it("answers cooperatively when the work has ended: with the limit, if it ends by its signal", async () => {
+  const clock = new VirtualClock();
+  const policy = timeout(50, { mode: "cooperative", clock });
+  let cleanedAt = 0;
+  const answeredAt = policy
+    .run(async ({ signal }) => {
+      try {
+        await sleep(1_000, { clock, signal });
+      } finally {
+        await sleep(30, { clock });
+        cleanedAt = clock.now();
+      }
+    })
+    .catch((error: unknown) => [error, clock.now()]);
+  await clock.advance(50);
+  expect(policy.stats()).toEqual({ running: 1, abandoned: 0, timedOut: 1, lateErrors: 0 });
+  await clock.advance(30);
+  expect([await answeredAt, cleanedAt]).toEqual([[expect.any(TimeoutError), 80], 80]);
+  expect(policy.stats()).toEqual({ running: 0, abandoned: 0, timedOut: 1, lateErrors: 0 });
+});
+
+it("lets cooperative work succeed after its limit, or say in the cause what else it failed with", async () => {
+  const clock = new VirtualClock();
+  const policy = timeout(50, { mode: "cooperative", clock });
+  const late = policy.run(() => sleep(70, { clock }).then(() => "late, but done"));
+  const failure = new Error("could not clean up");
+  const failing = policy
+    .run(() => sleep(70, { clock }).then(() => Promise.reject(failure)))
+    .catch((error: unknown) => error);
+  await clock.advance(70);
+  expect(await late).toBe("late, but done");
+  expect(await failing).toBeInstanceOf(TimeoutError);
+  expect(await failing).toMatchObject({ timeoutMs: 50, cause: failure });
+  expect(policy.stats()).toEqual({ running: 0, abandoned: 0, timedOut: 2, lateErrors: 0 });
+});
+
+it("rejects cooperative work that the caller has aborted with the caller's reason, once it has ended", async () => {
+  const clock = new VirtualClock();
+  const call = new AbortController();
+  const policy = timeout(50, { mode: "cooperative", clock });
+  const outcome = (fails: () => unknown): Promise<unknown> =>
+    policy
+      .run(() => sleep(40, { clock }).then(() => Promise.reject(fails() as Error)), call)
+      .catch((error: unknown) => [error, clock.now()]);
+  const echoes = [() => call.signal.reason as unknown, () => new DOMException("aborted", "AbortError")].map(outcome);
+  const other = outcome(() => new Error("other"));
+  await clock.advance(10);
+  call.abort("caller");
+  await clock.advance(30);
+  expect(await Promise.all([...echoes, other])).toEqual([
+    ["caller", 40],
+    ["caller", 40],
+    ["caller", 40],
+  ]);
+  expect(policy.stats()).toEqual({ running: 0, abandoned: 0, timedOut: 0, lateErrors: 1 });
+});
+
+it("takes an AbortError, with which Node's own functions end at their signal, for no late error", async () => {
+  const clock = new VirtualClock();
+  const policy = timeout(50, { clock });
+  const call = policy
+    .run(({ signal }) => once(new EventEmitter(), "never", { signal }))
+    .catch((error: unknown) => error);
+  await clock.advance(50);
+  expect(await call).toBeInstanceOf(TimeoutError);
+  await turn();
+  expect(policy.stats()).toEqual({ running: 0, abandoned: 0, timedOut: 1, lateErrors: 0 });
+});
+
+it.each([
+  ["abandoning around the limit", 50],
+  ["cooperative around the limit", 200],
+  ["cooperative inside it", 200],
+] as const)(
+  "C112: with a timeout, %s, a slot is free when the work has ended at 200 ms, once",
+  async (kind, answerMs) => {
+    const clock = new VirtualClock();
+    const policy = timeout(50, { mode: kind.startsWith("abandoning") ? "abandoning" : "cooperative", clock });
+    const slots = new Semaphore(10);
+    const work = (): Promise<void> => sleep(200, { clock }); // ignores its signal
+    const call = kind.endsWith("inside it")
+      ? slots.run(({ signal }) => policy.run(work, { signal }))
+      : policy.run(({ signal }) => slots.run(work, { signal }));
+    const answeredAt = call.then(
+      () => clock.now(),
+      () => clock.now(),
+    );
+    for (const [atMs, free] of [
+      [49, 9],
+      [51, 9],
+      [199, 9],
+      [200, 10],
+      [250, 10],
+    ] as const) {
+      await clock.advance(atMs - clock.now());
+      expect(slots.available).toBe(free);
+    }
+    expect(await answeredAt).toBe(answerMs);
+  },
+);
+
+it("C112: an abandoning timeout inside a limit frees the slot at 50 ms, and counts the work that goes on without", async () => {
+  const clock = new VirtualClock();
+  const policy = timeout(50, { clock });
+  const limit = new Limiter(1, { clock });
+  const call = expect(limit.run(() => policy.run(() => sleep(200, { clock })))).rejects.toThrow(TimeoutError);
+  await clock.advance(50);
+  await call;
+  expect([limit.stats().running, policy.stats().abandoned]).toEqual([0, 1]);
+  await clock.advance(150);
+  expect([limit.stats().running, policy.stats().abandoned]).toEqual([0, 0]);
+});
+
+it("ends with its deadline, whose reason is the answer, and begins nothing in one that is over", async () => {
+  const clock = new VirtualClock();
+  using within = Deadline.after(30, { clock });
+  const policy = timeout(50, { within, clock });
+  let handed: AbortSignal | undefined;
+  const hanging = policy
+    .run(({ signal }) => ((handed = signal), new Promise(() => {})))
+    .catch((error: unknown) => error);
+  await clock.advance(30);
+  expect([await hanging, handed?.reason]).toEqual([within.signal.reason, within.signal.reason]);
+  let called = false;
+  await expect(policy.run(() => (called = true))).rejects.toBe(within.signal.reason);
+  expect([called, clock.timers]).toEqual([false, 0]);
+  expect(policy.stats()).toEqual({ running: 1, abandoned: 1, timedOut: 0, lateErrors: 0 });
+});
+
+it("asks at each call for its deadline, and leaves nothing on one that outlives the calls", async () => {
+  const clock = new VirtualClock();
+  using long = Deadline.after(60_000, { clock });
+  let within: Deadline | undefined = long;
+  const policy = timeout(50, { within: () => within, neededMs: 100, clock });
+  expect(await policy.run(() => "within")).toBe("within");
+  expect([getEventListeners(long.signal, "abort").length, clock.timers]).toEqual([0, 1]);
+  within = undefined;
+  expect(await policy.run(() => "without")).toBe("without");
+  within = Deadline.after(99, { clock });
+  await expect(policy.run(() => "short")).rejects.toMatchObject({ code: "DEADLINE", leftMs: 99, neededMs: 100 });
+  within.close();
+});
+
+it("J45: ends one attempt that hangs, and lets a retry have the next", async () => {
+  const clock = new VirtualClock();
+  const attempt = timeout(3_000, { clock });
+  const result = retry({ random: () => 0, clock }).run(({ attempt: number }) =>
+    attempt.run(() => (number === 1 ? new Promise<never>(() => {}) : "answered")),
+  );
+  await clock.advance(3_000);
+  expect(await result).toBe("answered");
 });
 
 it("answers once, with what came first, and leaves nothing, whatever comes when", () => {
