@@ -1,0 +1,13 @@
+/** Loads of many keys at a time. */
+import type { LoadOptions } from "./batch-options.ts";
+
+/** How the load of each key ended, in their order. Rejects only if the signal aborts. */
+export async function loadMany<K, V>(
+  loader: { load(key: K, options?: LoadOptions): Promise<V> },
+  keys: Iterable<K>,
+  options?: LoadOptions,
+): Promise<PromiseSettledResult<V>[]> {
+  const results = await Promise.allSettled(Array.from(keys, (key) => loader.load(key, options)));
+  options?.signal?.throwIfAborted();
+  return results;
+}

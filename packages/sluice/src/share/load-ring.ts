@@ -1,0 +1,40 @@
+/**
+ * Which load waits for which, told by the runtime's async context: a load that would wait for itself, also by way of
+ * others, is refused rather than never settled. In Node before 24 a context would slow down every promise of the
+ * process, and browsers have none: there nothing is known.
+ */
+import { AsyncContext, isContextFree } from "../internal/async-context.ts";
+
+/** A load that is under way. It keeps nothing of the load, since whatever was begun in there keeps it. */
+export class LoadMark {
+  // I1  no load waits for itself, by way of however many others
+  isOver = false;
+  readonly #askers = new Set<LoadMark>();
+
+  /** Calls `fn` as the load. */
+  run<T>(fn: () => T): T {
+    return isKnown() ? context.run(this, fn) : fn();
+  }
+
+  /** Who runs now will wait for this load: whether that would be for ever. */
+  closesRing(): boolean {
+    const asker = isKnown() ? context.get() : undefined;
+    if (asker === undefined || asker.isOver) return false;
+    if (asker.#isAwaitedBy(this)) return true;
+    this.#askers.add(asker);
+    return false;
+  }
+
+  #isAwaitedBy(other: LoadMark): boolean {
+    if (this === other) return true;
+    for (const asker of this.#askers) if (!asker.isOver && asker.#isAwaitedBy(other)) return true;
+    return false;
+  }
+}
+
+const context = new AsyncContext<LoadMark>();
+let known: boolean | undefined;
+
+function isKnown(): boolean {
+  return (known ??= isContextFree());
+}
