@@ -84,7 +84,7 @@ export class AdaptiveLimiter implements Policy {
     this.name = options.name;
     register("adaptive-limiter", options, this);
     setStage(this, {
-      enter: () => this.#enterNow(),
+      enter: (asked) => this.#enterNow(asked),
       leave: (call, isFulfilled, result, { signal }) => this.#leave(call as Call, isFulfilled, result, signal),
     });
   }
@@ -140,9 +140,10 @@ export class AdaptiveLimiter implements Policy {
     }
   }
 
-  /** As `run` does for a call without options, if it need not wait. */
-  #enterNow(): Call | undefined {
-    if (probe !== undefined || this.#shed !== undefined) return undefined;
+  /** As `run` does for a call that need not wait, and of which nothing more has to be known. */
+  #enterNow({ criticality, priority }: AdaptiveLimiterRunOptions): Call | undefined {
+    if (probe !== undefined || this.#shed !== undefined || criticality !== undefined || priority !== undefined)
+      return undefined;
     return this.waiting > 0 || this.#running >= this.concurrency ? undefined : this.#begin();
   }
 

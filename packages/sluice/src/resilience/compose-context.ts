@@ -10,54 +10,45 @@ interface AnyContext extends RunContext {
   readonly idempotencyKey?: string | undefined;
 }
 
-/** What an inner layer handed on, with what the outer ones have besides a signal. */
-export function mergeContexts(outer: RunContext, inner: RunContext): RunContext {
-  return outer === NOTHING || addsNothing(keysOf(outer)) ? inner : new Merged(outer, inner, inner);
-}
-
-/** What an inner layer has besides a signal, with what the outer ones handed on. */
-export function addContext(outer: RunContext, inner: RunContext): RunContext {
-  return new Merged(outer, inner, outer);
+/** What a layer handed on, with what those around it have besides a signal. */
+export function mergeContexts(around: RunContext, context: RunContext): RunContext {
+  return addsNothing(around) ? context : new Merged(around, context);
 }
 
 /** Nothing is read before it is asked for, since some is made only then. */
 class Merged implements AnyContext {
-  readonly #outer: AnyContext;
-  readonly #inner: AnyContext;
-  readonly #signalled: RunContext;
+  readonly #around: AnyContext;
+  readonly #context: AnyContext;
 
-  constructor(outer: RunContext, inner: RunContext, signalled: RunContext) {
-    this.#outer = outer;
-    this.#inner = inner;
-    this.#signalled = signalled;
-    if (outer !== NOTHING) this.#add(outer);
-    this.#add(inner);
+  constructor(around: RunContext, context: RunContext) {
+    this.#around = around;
+    this.#context = context;
+    for (const source of [around, context]) {
+      for (const key of keysOf(source)) if (!(key in Merged.prototype)) this.#add(key, source);
+    }
   }
 
   get signal(): AbortSignal | undefined {
-    return this.#signalled.signal;
+    return this.#context.signal;
   }
 
   get attempt(): number | undefined {
-    return this.#inner.attempt ?? this.#outer.attempt;
+    return this.#context.attempt ?? this.#around.attempt;
   }
 
   /** One for all that comes of one call. */
   get idempotencyKey(): string | undefined {
-    return this.#outer.idempotencyKey ?? this.#inner.idempotencyKey;
+    return this.#around.idempotencyKey ?? this.#context.idempotencyKey;
   }
 
-  #add(source: RunContext): void {
-    for (const key of keysOf(source)) {
-      if (key in Merged.prototype) continue;
-      const get = (): unknown => source[key as keyof RunContext];
-      Object.defineProperty(this, key, { get, enumerable: true, configurable: true });
-    }
+  #add(key: string, source: RunContext): void {
+    const get = (): unknown => source[key as keyof RunContext];
+    Object.defineProperty(this, key, { get, enumerable: true, configurable: true });
   }
 }
 
-function addsNothing(keys: readonly string[]): boolean {
-  return keys.length === 0 || (keys.length === 1 && keys[0] === "signal");
+function addsNothing(context: RunContext): boolean {
+  return context === NOTHING || keysOf(context).every((key) => key === "signal");
 }
 
 const gettersByClass = new WeakMap<object, readonly string[]>();

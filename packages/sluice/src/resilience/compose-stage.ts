@@ -1,31 +1,53 @@
 /**
- * How a policy takes part in a composed call without a promise, a function and a context of its own: it is told when a
- * call comes in and when it has ended. What has no stage is entered by its `run`.
+ * How a policy takes part in a composed call without a promise, a function and a frame of its own in each: it is told
+ * when a call comes in and when it has ended, or it has the rest of the call report to it. What has no stage is entered
+ * by its `run`. Either way a call must be to the policy what it is by `run`.
  */
-import type { RunContext } from "../policy.ts";
+import type { RunContext, WaitOptions } from "../policy.ts";
 
-/** What a stage may ask of the call that leaves. */
-export interface StagedCall {
-  /** Of what is outside of this stage. Asked for only where needed, since some make theirs when it is first read. */
-  readonly signal: AbortSignal | undefined;
-  /** Calls what is inside of this stage once more. */
-  again(context: RunContext): Promise<unknown>;
-}
-
-export interface Stage {
-  /** Whether what `enter` returns is a context, with more than a signal to hand on to the function. */
+/** For what lets a call in at once or not at all, and has to know when it has ended. */
+export interface PassStage {
+  /** What `enter` returns is the context for what is inside, with the signal of what is around. @default false */
   readonly hasContext?: boolean | undefined;
   /**
-   * Lets a call in, in this turn, and returns what `leave` will be given; undefined to let `run` see to it, as where the
-   * call would have to wait. Throws what it turns the call away with.
+   * Lets a call in, in this turn, and returns what `leave` will be given; undefined to have it go by `run` instead, as
+   * where it would have to wait, or asks for more than is known here. Throws what it turns the call away with.
+   * `options` are the caller's, whose signal has not aborted.
    */
-  enter(): unknown;
+  enter(options: WaitOptions, around: RunContext): unknown;
   /**
-   * What was let in has ended. Once for each `enter`. What this throws is the outcome from there on, and what it returns,
-   * if anything, settles as the outcome will.
+   * What was let in has ended. Once for each `enter`. What this throws is the outcome from there on, and what it
+   * returns, if anything, settles as the outcome will.
    */
   leave(entered: unknown, isFulfilled: boolean, result: unknown, call: StagedCall): Promise<unknown> | undefined;
 }
+
+/** What a stage may ask of the call that leaves. */
+export interface StagedCall {
+  /** Of what is around. Asked for only where needed, since some is made when it is first read. */
+  readonly signal: AbortSignal | undefined;
+  /** Calls what is inside once more. */
+  again(context: RunContext): Promise<unknown>;
+}
+
+/** For what may answer before the call has ended. */
+export interface EncloseStage {
+  /** As `run` does: starts `work` with a context, and settles by what it reports or before that. */
+  enclose(work: EnclosedWork, signal: AbortSignal | undefined): Promise<unknown>;
+}
+
+export interface EnclosedWork {
+  /** Reports once, and throws nothing. */
+  start(context: RunContext, to: Reported): void;
+}
+
+/** Throws nothing. */
+export interface Reported {
+  succeed(value: unknown): void;
+  fail(error: unknown): void;
+}
+
+export type Stage = PassStage | EncloseStage;
 
 const stages = new WeakMap<object, Stage>();
 

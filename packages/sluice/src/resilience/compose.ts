@@ -16,9 +16,16 @@ import { checkWait } from "../internal/check.ts";
 import { nameOf, register } from "../internal/names.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { Policy, RunContext, Task, WaitOptions } from "../policy.ts";
-import { addContext, mergeContexts, NOTHING } from "./compose-context.ts";
+import { mergeContexts, NOTHING } from "./compose-context.ts";
 import { type ComposeProblem, findProblems, kindOf } from "./compose-problems.ts";
-import { type Stage, type StagedCall, stageOf } from "./compose-stage.ts";
+import {
+  type EnclosedWork,
+  type PassStage,
+  type Reported,
+  type Stage,
+  type StagedCall,
+  stageOf,
+} from "./compose-stage.ts";
 import type { Composed, ComposedContext, ComposedOptions, ComposedStats } from "./compose-types.ts";
 
 /** At least one policy; a composed one counts for its layers. */
@@ -82,38 +89,44 @@ function enter<T>(
   fn: Task<T>,
   options: WaitOptions,
   index: number,
-  context: RunContext,
+  around: RunContext,
 ): T | PromiseLike<T> {
   const layer = layers[index];
-  if (layer === undefined) return fn(context);
-  if (layer.stage !== undefined) return new Passage(layers, fn, options, index, context).start();
-  return runLayer(layers, fn, options, index, context);
+  if (layer === undefined) return fn(around);
+  const { policy, stage } = layer;
+  if (stage === undefined) return runLayer(policy, layers, fn, options, index, around);
+  if ("enter" in stage) return new Passage(layers, fn, options, index, around).pass();
+  return stage.enclose(new Passage(layers, fn, options, index + 1, around), around.signal) as Promise<T>;
 }
 
 function runLayer<T>(
+  policy: Policy,
   layers: Layers,
   fn: Task<T>,
   options: WaitOptions,
   index: number,
-  context: RunContext,
+  around: RunContext,
 ): PromiseLike<T> {
-  const { signal } = context;
-  const inside = (more: RunContext): T | PromiseLike<T> =>
-    enter(layers, fn, options, index + 1, mergeContexts(context, more));
-  return (layers[index] as Layer).policy.run(inside, signal === options.signal ? options : { ...options, signal });
+  const { signal } = around;
+  const inside = (context: RunContext): T | PromiseLike<T> =>
+    enter(layers, fn, options, index + 1, mergeContexts(around, context));
+  return policy.run(inside, signal === options.signal ? options : { ...options, signal });
 }
 
-/** Of a call through layers that have stages, as many as follow each other: one object and one promise for all. */
-class Passage<T> implements StagedCall {
+/** Of a call through stages that follow each other: one object and one promise for all of them. */
+class Passage<T> implements StagedCall, EnclosedWork {
   // I1  each stage that let the call in is left once, the innermost first
   // I2  #leaving is the stage that was left last: the next is left when what that one returned has settled
-  // I3  at most one of the stages has a context: `again` has that of the layers around it, #around
+  // I3  at most one of the stages has a context; those inside of it, from #handedAt on, have #handed around them
   readonly #layers: Layers;
   readonly #fn: Task<T>;
   readonly #options: WaitOptions;
   readonly #from: number;
-  readonly #around: RunContext;
-  readonly #entered: unknown[] = [];
+  #around: RunContext;
+  #handed: RunContext | undefined = undefined;
+  #handedAt = 0;
+  #entered: unknown[] | undefined = undefined;
+  #count = 0;
   #leaving = 0;
 
   constructor(layers: Layers, fn: Task<T>, options: WaitOptions, from: number, around: RunContext) {
@@ -128,46 +141,72 @@ class Passage<T> implements StagedCall {
     return this.#around.signal;
   }
 
-  start(): T | Promise<T> {
+  /** Throws what the call ends with, if it fails at once. */
+  pass(): T | Promise<T> {
     let result: T | PromiseLike<T>;
     try {
       result = this.#goIn();
     } catch (error) {
-      return this.#goOut(this.#entered.length, false, error);
+      return this.#goOut(this.#count, false, error);
     }
     return whenSettled(
       result,
-      (value) => this.#goOut(this.#entered.length, true, value),
-      (reason) => this.#goOut(this.#entered.length, false, reason),
+      (value) => this.#goOut(this.#count, true, value),
+      (reason) => this.#goOut(this.#count, false, reason),
     );
   }
 
+  start(context: RunContext, to: Reported): void {
+    this.#around = mergeContexts(this.#around, context);
+    try {
+      const result = this.#goIn();
+      void whenSettled(
+        result,
+        (value) => this.#report(true, value, to),
+        (reason) => this.#report(false, reason, to),
+      );
+    } catch (error) {
+      this.#report(false, error, to);
+    }
+  }
+
   again(context: RunContext): Promise<T> {
-    const index = this.#from + this.#leaving + 1;
-    return Promise.resolve(enter(this.#layers, this.#fn, this.#options, index, mergeContexts(this.#around, context)));
+    const leaving = this.#leaving;
+    const around = this.#handed === undefined || leaving < this.#handedAt ? this.#around : this.#handed;
+    const index = this.#from + leaving + 1;
+    return Promise.resolve(enter(this.#layers, this.#fn, this.#options, index, mergeContexts(around, context)));
   }
 
   #goIn(): T | PromiseLike<T> {
-    const [layers, around] = [this.#layers, this.#around];
-    let context = around;
+    const [layers, options] = [this.#layers, this.#options];
+    let around = this.#around;
     let index = this.#from;
-    for (let stage = layers[index]?.stage; stage !== undefined; stage = layers[(index += 1)]?.stage) {
-      if (stage.hasContext === true && context !== around) break; // I3
-      const entered = stage.enter();
-      if (entered === undefined) return runLayer(layers, this.#fn, this.#options, index, context);
-      this.#entered.push(entered);
-      if (stage.hasContext === true) context = addContext(around, entered as RunContext);
+    for (let layer = layers[index]; layer !== undefined; layer = layers[index]) {
+      const { policy, stage } = layer;
+      if (stage === undefined || !("enter" in stage)) break;
+      if (stage.hasContext === true && this.#handed !== undefined) break; // I3
+      const entered = stage.enter(options, around);
+      if (entered === undefined) return runLayer(policy, layers, this.#fn, options, index, around);
+      this.#entered ??= [undefined, undefined, undefined, undefined]; // an empty one would grow to 17 places at once
+      this.#entered[this.#count] = entered;
+      this.#count += 1;
+      index += 1;
+      if (stage.hasContext === true) {
+        this.#handed = around = mergeContexts(around, entered as RunContext);
+        this.#handedAt = this.#count;
+      }
     }
-    return enter(layers, this.#fn, this.#options, index, context);
+    return enter(layers, this.#fn, options, index, around);
   }
 
   /** Leaves the outermost `count` stages. Throws what the call ends with, if it failed. */
   #goOut(count: number, isFulfilled: boolean, result: unknown): T | Promise<T> {
+    let [isGood, outcome] = [isFulfilled, result];
     for (let index = count - 1; index >= 0; index -= 1) {
       try {
-        const { stage } = this.#layers[this.#from + index] as Layer;
         this.#leaving = index;
-        const instead = stage?.leave(this.#entered[index], isFulfilled, result, this);
+        const stage = this.#layers[this.#from + index]?.stage as PassStage;
+        const instead = stage.leave(this.#entered?.[index], isGood, outcome, this);
         if (instead !== undefined) {
           return whenSettled(
             instead,
@@ -176,11 +215,25 @@ class Passage<T> implements StagedCall {
           );
         }
       } catch (error) {
-        [isFulfilled, result] = [false, error];
+        [isGood, outcome] = [false, error];
       }
     }
-    if (isFulfilled) return result as T;
-    throw result;
+    if (isGood) return outcome as T;
+    throw outcome;
+  }
+
+  #report(isFulfilled: boolean, result: unknown, to: Reported): void {
+    try {
+      const outcome = this.#goOut(this.#count, isFulfilled, result);
+      if (!(outcome instanceof Promise)) to.succeed(outcome);
+      else
+        void outcome.then(
+          (value) => to.succeed(value),
+          (reason: unknown) => to.fail(reason),
+        );
+    } catch (error) {
+      to.fail(error);
+    }
   }
 }
 
