@@ -1,0 +1,106 @@
+/**
+ * The engine of `debounce` and `throttle`: a function that is run less often than it is called. Calls come in bursts. A
+ * burst begins with a call, and is over when none has come for `quietMs`. Where calls go on, the function is run within
+ * the burst as soon as `maxWaitMs` have passed since its last run, or since the burst began.
+ *
+ * Time is that of the clock that only goes forward, so that setting the wall clock changes nothing. A call asks for
+ * `coarseNow`: the exact time would cost several times as much as all the rest (docs/design/0024). The timer is exact.
+ */
+import type { Clock, Timer } from "../clock/clock.ts";
+import { systemClock } from "../clock/system.ts";
+
+export interface PacedOptions {
+  /** Runs the last call too, if it was not run at once. Without it, such a call is dropped. @default true */
+  readonly trailing?: boolean | undefined;
+  /** Once it has aborted, nothing is run: calls do nothing, and one that waits is dropped. Nothing listens to it. */
+  readonly signal?: AbortSignal | undefined;
+  /** @default systemClock */
+  readonly clock?: Clock | undefined;
+}
+
+/** Runs what it is called with, less often than it is called: with the arguments and the `this` of the last call. */
+export interface Paced<This, Args extends readonly unknown[], R> {
+  /** What the last run returned, which may be this call's; undefined before the first. */
+  (this: This, ...args: Args): R | undefined;
+  /** Drops the call that waits, and forgets that there were any. */
+  cancel(): void;
+  /** Runs the call that waits now, and returns what it returned; undefined if none waits. */
+  flush(): R | undefined;
+  /** Whether a call waits to be run. */
+  pending(): boolean;
+}
+
+export function paced<This, Args extends readonly unknown[], R>(
+  fn: (this: This, ...args: Args) => R,
+  quietMs: number,
+  maxWaitMs: number,
+  leading: boolean,
+  { trailing = true, signal, clock = systemClock }: PacedOptions,
+): Paced<This, Args, R> {
+  // I1  a timer is set exactly while a call waits; its `this` and its arguments are the first `count` of `kept`
+  // I2  when fn is called, all is as after its run: it may throw, call again or cancel
+  // I3  fn is never called within itself: such a call waits
+  let kept: unknown[] = [];
+  let count = 0;
+  let timer: Timer | undefined;
+  let calledAt = -Infinity;
+  let ranAt = -Infinity;
+  let isRunning = false;
+  let result: R | undefined;
+
+  function call(this: This, ...args: Args): R | undefined {
+    kept[0] = this;
+    count = args.length + 1;
+    for (let i = 1; i < count; i += 1) kept[i] = args[i - 1]; // to keep `args` itself would take longer than all the rest
+    const now = clock.coarseNow?.() ?? clock.now();
+    if ((now === calledAt && timer) || signal?.aborted) return result; // within a burst nothing else has changed
+    const isEdge = !(leftMs(now) > 0); // before the first call it is no number
+    calledAt = now;
+    if (isEdge && !isRunning && (leading || (timer && now - ranAt >= maxWaitMs))) return run(); // or the timer is late
+    if (isEdge && !timer) ranAt = now;
+    if (trailing) timer ??= clock.setTimer(leftMs(now), task);
+    else kept = [];
+    return result;
+  }
+
+  /** Until the burst is over, or has lasted long enough. */
+  const leftMs = (now: number): number => Math.min(calledAt + quietMs, ranAt + maxWaitMs) - now;
+
+  /** Makes the call that waits none. */
+  const drop = (): void => {
+    timer?.cancel();
+    timer = undefined;
+    kept = [];
+  };
+
+  const run = (): R => {
+    const waiting = kept.slice(0, count) as [This, ...Args];
+    drop();
+    ranAt = clock.now();
+    isRunning = true;
+    try {
+      return (result = fn.call(...waiting));
+    } finally {
+      isRunning = false;
+    }
+  };
+
+  const pending = (): boolean => !!timer && !signal?.aborted;
+
+  const flush = (): R | undefined => (pending() ? run() : undefined);
+
+  const task = {
+    onTimer() {
+      const left = leftMs(clock.now());
+      if (left > 0) timer = clock.setTimer(left, task);
+      else flush();
+    },
+  };
+
+  const cancel = (): void => {
+    drop();
+    calledAt = ranAt = -Infinity;
+  };
+
+  return Object.assign(call, { cancel, flush, pending });
+}
