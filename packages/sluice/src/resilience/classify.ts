@@ -27,9 +27,8 @@ const TRANSIENT: ReadonlySet<unknown> = new Set([
   "UND_ERR_SOCKET",
 ]);
 
-/** An abort, and what sluice turned away itself: the dependency was not asked. */
+/** What sluice turned away itself: the dependency was not asked. */
 const REFUSALS: ReadonlySet<unknown> = new Set([
-  "AbortError",
   "CIRCUIT_OPEN",
   "QUEUE_FULL",
   "RATE_LIMITED",
@@ -41,14 +40,16 @@ const REFUSALS: ReadonlySet<unknown> = new Set([
 /**
  * "retry" for what may pass by itself: HTTP 429, 502, 503 and 504, a connection that was reset, refused or timed
  * out, also as Node's `fetch` tells of it, a name server that didn't answer, a `TimeoutError`. "stop" for the rest: an
- * abort, what a breaker or limit of ours refused, every other status, and every error that says none of this.
+ * abort, what a breaker or limit of ours refused, every other status or `code` in words, whatever caused it, and every
+ * error that says none of this.
  */
 export function classifyError(error: unknown): RetryVerdict {
-  const saysRetry = ask(error, ({ name, code }, status) => {
-    if (isRefusal(name, code)) return false;
-    return status === undefined ? TRANSIENT.has(name) || TRANSIENT.has(code) || undefined : TRANSIENT.has(status);
+  const isTransient = ask(error, ({ name, code }, status) => {
+    if (status !== undefined) return TRANSIENT.has(status);
+    if (TRANSIENT.has(name)) return true;
+    return name === "AbortError" || typeof code === "string" ? TRANSIENT.has(code) : undefined;
   });
-  return saysRetry === true ? "retry" : "stop";
+  return isTransient === true ? "retry" : "stop";
 }
 
 /**
@@ -58,14 +59,10 @@ export function classifyError(error: unknown): RetryVerdict {
 export function classifyOutcome(outcome: CircuitOutcome): CircuitVerdict {
   if (outcome.status === "fulfilled") return "success";
   const isIgnored = ask(outcome.reason, ({ name, code }, status) => {
-    if (isRefusal(name, code)) return true;
+    if (name === "AbortError" || REFUSALS.has(code)) return true;
     return status === undefined ? undefined : isOwnFault(status);
   });
   return isIgnored === true ? "ignore" : "failure";
-}
-
-function isRefusal(name: unknown, code: unknown): boolean {
-  return REFUSALS.has(name) || REFUSALS.has(code);
 }
 
 /** 408 and 429 are no fault of the caller's: they tell of a server that can't keep up. */
@@ -82,7 +79,10 @@ interface Link {
   readonly cause?: unknown;
 }
 
-/** The first answer, of the error, its cause, the cause of that, and so on. */
+/** A chain may bite its tail. */
+const MAX_DEPTH = 8;
+
+/** What the error says, or its cause, or the cause of that, and so on. */
 export function ask(
   error: unknown,
   says: (link: Link, status: number | undefined) => boolean | undefined,
@@ -95,9 +95,6 @@ export function ask(
   }
   return undefined;
 }
-
-/** A chain may bite its tail. */
-const MAX_DEPTH = 8;
 
 function isStatus(value: unknown): value is number {
   return Number.isInteger(value) && (value as number) > 99;

@@ -25,7 +25,7 @@ export interface RetryRules extends RetryOptions {
 export function runAttempts<T>(
   rules: RetryRules,
   fn: RetryTask<T>,
-  first: Attempt,
+  attempt: Attempt,
   signal: AbortSignal | undefined,
   deadline: number | Deadline,
   isFailed: boolean,
@@ -37,7 +37,6 @@ export function runAttempts<T>(
   return new Promise<T>((resolve, reject) => {
     const errors: unknown[] = [];
     const relays: Relay[] = [];
-    let attempt = first;
     let state: "trying" | "judging" | "waiting" = "judging";
     let isOver = false;
     let expiresAt = Infinity;
@@ -119,7 +118,7 @@ export function runAttempts<T>(
         counts.waiting -= 1;
         counts.retries += 1;
         counts.attempts += 1;
-        attempt = attempt.next(first);
+        attempt = attempt.next();
         isFailed = false;
       }
       if (!isFailed) return last as T;
