@@ -24,7 +24,8 @@ async function forgetUsed(): Promise<void> {
 }
 
 await compare("rate-keyed-first", KEYS, {
-  sluice(ops) {
+  async sluice(ops) {
+    await forgetUsed();
     const limiter = new KeyedRateLimiter(LIMIT);
     return () => {
       for (let i = 0; i < ops; i += 1) limiter.tryTake(keys[i] as string);

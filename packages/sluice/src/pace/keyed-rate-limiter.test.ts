@@ -133,11 +133,27 @@ it("C119: changes the rate of all keys without debt or gift, also of those who w
   expect([limiter.tryTake("half", 10), limiter.tryTake("half")]).toEqual([true, false]);
   await clock.advance(150);
   expect(Math.round(await waiter)).toBe(100);
-  limiter.setRate({ count: 10, perMs: 1_000 }); // the burst stays
-  expect(() => limiter.tryTake("new", 11)).toThrow("cost must be <= burst, which is 10, got 11");
+  limiter.setRate({ count: 10, perMs: 1_000, burst: undefined }); // the burst stays
+  expect(() => limiter.tryTake("new", 11)).toThrow("cost must be <= 10, got 11");
   const again = limiter.take("awaited", { cost: 10 });
   await clock.advance(1_000);
   await again;
+});
+
+it("leaves the rejection of a wait that nobody looks at to the runtime", async () => {
+  const unhandled: unknown[] = [];
+  const others = process.listeners("unhandledRejection");
+  process.removeAllListeners("unhandledRejection").on("unhandledRejection", (reason) => unhandled.push(reason));
+  const limiter = new KeyedRateLimiter({ count: 1, perMs: 1_000, clock: new VirtualClock() });
+  limiter.tryTake("a");
+  const [call, reason] = [new AbortController(), new Error("nobody looks")];
+  void limiter.take("a", { signal: call.signal });
+  limiter.take("a", { signal: call.signal }).catch(() => {});
+  call.abort(reason);
+  await turn();
+  process.removeAllListeners("unhandledRejection");
+  for (const listener of others) process.on("unhandledRejection", listener);
+  expect(unhandled).toEqual([reason]);
 });
 
 it("forgets the keys whose bucket is full again while others are used, by no timer", async () => {

@@ -15,6 +15,7 @@ import {
   type RateLimiterTakeOptions,
   type RateLineOptions,
 } from "./rate-limiter.ts";
+import { checkCost } from "./rate-rule.ts";
 import { type Key, RateTable } from "./rate-table.ts";
 import { convert, TokenBucket, type TokenBucketLimit } from "./token-bucket.ts";
 
@@ -40,7 +41,7 @@ export type KeyedRateLimiterStats = RateLimiterStats &
   }>;
 
 export class KeyedRateLimiter {
-  // I1  a key is in #lines while somebody waits for it, and until a turn after; else its bucket is in #table, or full
+  // I1  a key is in #lines while somebody waits for it; else its bucket is in #table, or full
   // I2  #table has at most #maxKeys keys
   readonly name: string | undefined;
   readonly #limit: TokenBucket;
@@ -70,7 +71,7 @@ export class KeyedRateLimiter {
   }
 
   stats(): KeyedRateLimiterStats {
-    const all = [...this.#lines.values()].map(({ limiter }) => limiter.stats());
+    const all = [...this.#lines.values()].map((line) => line.stats());
     const sum = (of: (stats: RateLimiterStats) => number): number => all.reduce((total, each) => total + of(each), 0);
     return {
       keys: this.#table.size + all.length,
@@ -88,7 +89,7 @@ export class KeyedRateLimiter {
   retryAfterMs(key: Key, cost = 1): number {
     this.#check(key, cost);
     const line = this.#lines.get(key);
-    if (line !== undefined) return line.limiter.retryAfterMs(cost);
+    if (line !== undefined) return line.retryAfterMs(cost);
     const now = this.#clock.now();
     return Math.max(0, this.#allowedAt(this.#tat(key, now), cost) - now);
   }
@@ -137,9 +138,9 @@ export class KeyedRateLimiter {
     const now = this.#clock.now();
     const { intervalMs, maxCost } = this.#limit;
     this.#limit.setRate(limit, now);
-    this.#rate = { burst: this.#limit.maxCost, ...limit };
+    this.#rate = { ...limit, burst: this.#limit.maxCost };
     this.#table.map((tat) => convert(tat, now, { intervalMs, maxCost }, this.#limit));
-    for (const { limiter } of this.#lines.values()) limiter.setRate(limit);
+    for (const line of this.#lines.values()) line.setRate(limit);
   }
 
   /** Throws for bad options, and the signal's reason if it is aborted already. */
@@ -150,7 +151,7 @@ export class KeyedRateLimiter {
 
   #tryTake(key: Key, cost = 1): boolean {
     this.#check(key, cost);
-    if (this.#lines.size > 0 && this.#isAwaited(key)) return false;
+    if (this.#lines.size > 0 && this.#lines.has(key)) return false;
     const now = this.#clock.now();
     const table = this.#table;
     this.#sweep(now);
@@ -166,14 +167,13 @@ export class KeyedRateLimiter {
 
   #wait(key: Key, options: RateLimiterTakeOptions): Promise<void> {
     const line = this.#lines.get(key) ?? this.#open(key);
-    const granted = line.limiter.take(options);
-    const end = (): void => this.#close(key, line);
-    void granted.then(end, end); // which goes before whatever the caller does
+    const granted = line.take(options);
+    if (line.waiting === 0) this.#close(key, line); // it was turned away
     return granted;
   }
 
   #open(key: Key): Line {
-    const line = new Line(this.#rate, this.#line);
+    const line = new Line(this.#rate, this.#line, (ended) => this.#close(key, ended));
     const slot = this.#table.find(key);
     if (slot !== -1) {
       line.bucket.tat = this.#table.get(slot);
@@ -183,23 +183,15 @@ export class KeyedRateLimiter {
     return line;
   }
 
-  /** If nobody waits for it any more. */
   #close(key: Key, line: Line): void {
-    if (line.limiter.waiting > 0 || this.#lines.get(key) !== line) return;
-    const now = this.#clock.now();
+    if (this.#lines.get(key) !== line) return;
     this.#lines.delete(key);
-    const { granted, rejected, timedOut, aborted } = line.limiter.stats();
+    const { granted, rejected, timedOut, aborted } = line.stats();
     this.#granted += granted;
     this.#rejected += rejected;
     this.#timedOut += timedOut;
     this.#aborted += aborted;
-    if (line.bucket.tat > now) this.#keep(key, line.bucket.tat, now);
-  }
-
-  #isAwaited(key: Key): boolean {
-    const line = this.#lines.get(key);
-    if (line !== undefined) this.#close(key, line);
-    return this.#lines.has(key);
+    this.#keep(key, line.bucket.tat, this.#clock.now());
   }
 
   #giveBack(key: Key, cost = 1): void {
@@ -214,9 +206,7 @@ export class KeyedRateLimiter {
   #check(key: Key, cost: number): void {
     if (typeof key !== "string" && !Number.isSafeInteger(key))
       throw new TypeError(`key must be a string or an integer, got ${typeof key === "number" ? key : typeof key}`);
-    checkInteger("cost", cost, { min: 1 });
-    const { maxCost } = this.#limit;
-    if (cost > maxCost) throw new RangeError(`cost must be <= burst, which is ${maxCost}, got ${cost}`);
+    checkCost(cost, this.#limit.maxCost);
   }
 
   #allowedAt(tat: number, cost: number): number {
@@ -259,18 +249,24 @@ export class KeyedRateLimiter {
 }
 
 /** Those who wait for one key, and its bucket meanwhile. */
-class Line {
+class Line extends RateLimiter {
   readonly bucket: TokenBucket;
-  readonly limiter: RateLimiter;
+  readonly #onIdle: (line: Line) => void;
 
-  constructor(limit: TokenBucketLimit, options: RateLineOptions) {
-    this.bucket = new TokenBucket(limit);
-    this.limiter = new RateLimiter({ ...options, rule: this.bucket });
+  constructor(limit: TokenBucketLimit, options: RateLineOptions, onIdle: (line: Line) => void) {
+    const bucket = new TokenBucket(limit);
+    super({ ...options, rule: bucket });
+    this.bucket = bucket;
+    this.#onIdle = onIdle;
   }
 
   put(tat: number): void {
     this.bucket.tat = tat;
-    this.limiter.pauseFor(0); // which looks anew
+    this.pauseFor(0); // which looks anew
+  }
+
+  protected override onIdle(): void {
+    this.#onIdle(this);
   }
 }
 

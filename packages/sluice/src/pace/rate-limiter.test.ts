@@ -330,6 +330,17 @@ it("gives no second burst for a reservation that is cancelled long after its tur
   expect([old.cancel(), limiter.tryTake()]).toEqual([true, false]);
 });
 
+it("rejects a reservation that the new limit can't hold, which then can't be cancelled", async () => {
+  const clock = new VirtualClock();
+  const limiter = new RateLimiter({ count: 10, perMs: 1_000, burst: 3, clock });
+  limiter.tryTake(3);
+  const place = limiter.reserve(3);
+  const refused = expect(place.ready).rejects.toThrow(RangeError);
+  limiter.setRate({ count: 10, perMs: 1_000, burst: 2 });
+  await refused;
+  expect([place.cancel(), limiter.retryAfterMs(), clock.timers]).toEqual([false, 100, 0]);
+});
+
 it("wakes those who wait when a reservation gives its tokens back", async () => {
   const clock = new VirtualClock();
   const limiter = new RateLimiter({ count: 10, perMs: 1_000, burst: 2, clock });

@@ -9,10 +9,10 @@ import { RateLimitedError } from "../errors.ts";
 import { checkInteger, checkMs, checkWait } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
 import { notice } from "../internal/probe.ts";
-import type { Wait } from "../internal/wait.ts";
+import { asPlainPromise, Wait } from "../internal/wait.ts";
 import { firstLive, WaitList } from "../internal/wait-list.ts";
 import type { Policy, Task, WaitOptions } from "../policy.ts";
-import type { RateRule } from "./rate-rule.ts";
+import { checkCost, type RateRule } from "./rate-rule.ts";
 import { TokenBucket, type TokenBucketLimit } from "./token-bucket.ts";
 
 export interface RateLineOptions extends NameOptions {
@@ -60,7 +60,7 @@ export type RateLimiterStats = Readonly<{
   aborted: number;
 }>;
 
-export class RateLimiter implements Policy, TimerTask {
+export class RateLimiter implements Policy {
   // I1  tokens go out only when the rule allows it by the clock as it is then, whatever woke us
   // I2  tokens go out in arrival order: while somebody waits, no newcomer takes one
   // I3  a timer is set while somebody waits, but for who is about to hear of its abort
@@ -73,6 +73,7 @@ export class RateLimiter implements Policy, TimerTask {
   #queued = 0;
   #pausedUntil = -Infinity;
   #timer: Timer | undefined;
+  readonly #task: TimerTask = { onTimer: () => this.#serve(EARLY_MS) };
   #granted = 0;
   #rejected = 0;
 
@@ -147,23 +148,10 @@ export class RateLimiter implements Policy, TimerTask {
   reserve(cost = 1): RateReservation {
     const now = this.#clock.now();
     const waitMs = this.retryAfterMs(cost);
-    let takenAt: number | undefined = now;
-    let wait: Wait<void, number> | undefined;
-    if (!this.#tryTake(cost)) {
-      wait = this.#wait({}, cost) as Wait<void, number>; // what a `WaitList` makes
-      void wait.then(() => (takenAt = this.#clock.now()));
-    }
-    const cancel = (): boolean => {
-      if (takenAt === undefined) return false;
-      if (wait?.lane === undefined) this.#giveBack(cost, takenAt);
-      else {
-        this.#waits.remove(wait);
-        this.#onLeave(cost);
-      }
-      takenAt = undefined;
-      return true;
-    };
-    return { readyAt: now + waitMs, waitMs, ready: wait ?? Promise.resolve(), cancel };
+    const place = new Place(cost, this.#clock);
+    if (this.#tryTake(cost)) place.grant();
+    else void this.#wait({}, cost, place);
+    return { readyAt: now + waitMs, waitMs, ready: place, cancel: () => this.#cancel(place) };
   }
 
   /** Nobody starts for so long from now, such as after an answer that says `Retry-After`. At least 0. */
@@ -180,14 +168,17 @@ export class RateLimiter implements Policy, TimerTask {
     if (this.#rule.setRate === undefined) throw new TypeError("the rule has no rate that could be set");
     this.#rule.setRate(limit, this.#clock.now());
     for (const wait of this.#waits.live()) {
-      if (wait.brought > this.#rule.maxCost) wait.reject(this.#refuse(tooMuch(wait.brought, this.#rule.maxCost)));
+      try {
+        checkCost(wait.brought, this.#rule.maxCost);
+      } catch (error) {
+        wait.reject(this.#refuse(error as RangeError));
+      }
     }
     this.#serve();
   }
 
-  onTimer(): void {
-    this.#serve(EARLY_MS);
-  }
+  /** Called when nobody waits any more. */
+  protected onIdle(): void {}
 
   /** Throws for bad options, and the signal's reason if it is aborted already. */
   #admits(options: RateLimiterTakeOptions): boolean {
@@ -204,8 +195,7 @@ export class RateLimiter implements Policy, TimerTask {
 
   /** When it is the turn of who comes now. */
   #turnAt(cost: number, now: number): number {
-    checkInteger("cost", cost, { min: 1 });
-    if (cost > this.#rule.maxCost) throw tooMuch(cost, this.#rule.maxCost);
+    checkCost(cost, this.#rule.maxCost);
     return this.#allowedAt(cost, now, this.#queued);
   }
 
@@ -225,15 +215,18 @@ export class RateLimiter implements Policy, TimerTask {
     this.#serve();
   }
 
-  #wait(options: WaitOptions, cost = 1): Promise<void> {
+  #wait(options: WaitOptions, cost = 1, place?: Place): Promise<void> {
     this.#waits.refuseHaste(options);
     const waitMs = this.retryAfterMs(cost);
     const isFirst = this.waiting === 0;
     if (this.waiting >= this.#maxWaiting || waitMs > (options.timeoutMs ?? Infinity))
       throw this.#refuse(new RateLimitedError(waitMs));
-    if (isFirst) this.#timer = this.#clock.setTimer(waitMs, this); // foreign code first: it may throw
+    if (isFirst) this.#timer = this.#clock.setTimer(waitMs, this.#task); // foreign code first: it may throw
     try {
-      const wait = this.#waits.wait(options, this.#clock, cost);
+      const wait =
+        place === undefined
+          ? this.#waits.wait(options, this.#clock, cost)
+          : this.#waits.join(place, undefined, this.#clock);
       this.#queued += cost;
       return wait;
     } catch (error) {
@@ -245,7 +238,12 @@ export class RateLimiter implements Policy, TimerTask {
   #onLeave(cost: number): void {
     this.#queued -= cost;
     if (this.waiting > 0) queueMicrotask(() => this.#serve()); // the next may want less, or leave in this turn too
-    else this.#timer?.cancel();
+    else this.#end();
+  }
+
+  #end(): void {
+    this.#timer?.cancel();
+    this.onIdle();
   }
 
   #serve(slackMs = 0): void {
@@ -255,7 +253,7 @@ export class RateLimiter implements Policy, TimerTask {
       const now = this.#clock.now();
       const waitMs = this.#allowedAt(next.brought, now, 0) - now;
       if (waitMs > 0) {
-        this.#timer = this.#clock.setTimer(waitMs + slack, this);
+        this.#timer = this.#clock.setTimer(waitMs + slack, this.#task);
         return;
       }
       slack = 0;
@@ -264,6 +262,20 @@ export class RateLimiter implements Policy, TimerTask {
       this.#take(next.brought, now);
       next.grant();
     }
+    this.#end();
+  }
+
+  #cancel(place: Place): boolean {
+    const { brought, takenAt } = place;
+    if (place.lane !== undefined) {
+      this.#waits.remove(place);
+      this.#onLeave(brought);
+      return true;
+    }
+    if (takenAt === undefined) return false;
+    place.takenAt = undefined;
+    this.#giveBack(brought, takenAt);
+    return true;
   }
 
   #refuse<E extends Error | undefined>(error: E): E {
@@ -273,9 +285,23 @@ export class RateLimiter implements Policy, TimerTask {
   }
 }
 
-function tooMuch(cost: number, maxCost: number): RangeError {
-  return new RangeError(`cost must be <= ${maxCost}, which is what may start at once, got ${cost}`);
+class Place extends Wait<void, number> {
+  /** When it was granted; undefined before that, and once it has been given back. */
+  takenAt: number | undefined = undefined;
+  readonly #clock: Clock;
+
+  constructor(cost: number, clock: Clock) {
+    super(clock.now(), cost);
+    this.#clock = clock;
+  }
+
+  override grant(): void {
+    this.takenAt = this.#clock.now();
+    super.grant();
+  }
 }
+
+asPlainPromise(Place);
 
 /**
  * Timers of a clock that isn't ours may fire a little early (https://github.com/nodejs/node/issues/26578). Whoever was

@@ -1,4 +1,6 @@
 /** How a `RateLimiter` decides when the next may start. Who waits, and in which order, is no business of a rule's. */
+import { checkInteger } from "../internal/check.ts";
+
 export interface RateLimit {
   /** Starts allowed per `perMs`. An integer >= 1. */
   readonly count: number;
@@ -22,4 +24,10 @@ export interface RateRule {
   giveBack(cost: number, takenAt: number, now: number): void;
   /** Another limit from now on, with neither debt nor gift. Left out where there isn't one limit to change. */
   setRate?(limit: RateLimit, now: number): void;
+}
+
+export function checkCost(cost: number, maxCost: number): number {
+  checkInteger("cost", cost, { min: 1 });
+  if (cost <= maxCost) return cost;
+  throw new RangeError(`cost must be <= ${maxCost}, got ${cost}`);
 }
