@@ -166,7 +166,7 @@ it("closes a source that came too late, and does not ask it for anything", async
   const source = (attempt: number): AsyncIterable<number> => ({
     [Symbol.asyncIterator]: () => ({
       next: () => Promise.resolve({ done: asked.push(attempt) > 2, value: attempt } as IteratorResult<number>),
-      return: () => Promise.resolve({ done: log.push(`closed ${attempt}`) > 0, value: undefined }),
+      return: () => Promise.resolve({ done: true, value: log.push(`closed ${attempt}`) }),
     }),
   });
   const result = policy.run(async ({ attempt, signal }) => {

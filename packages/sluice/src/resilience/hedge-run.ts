@@ -69,7 +69,8 @@ class Run<Target, T> extends Watcher {
   readonly #fn: AttemptTask<Target, T>;
   readonly #resolve: (value: T) => void;
   readonly #reject: (reason: unknown) => void;
-  readonly #running = new Set<Attempt>();
+  /** In the order of their beginning. */
+  readonly #running: Attempt[] = [];
   /** By attempt. */
   readonly #errors: unknown[] = [];
   #begun = 0;
@@ -116,7 +117,7 @@ class Run<Target, T> extends Watcher {
     const index = this.#begun;
     const attempt = new Attempt(index, typeof hedgeAfterMs === "object" ? clock.now() : 0);
     this.#begun += 1;
-    this.#running.add(attempt);
+    this.#running.push(attempt);
     counts.attempts += 1;
     if (index > 0) counts.extra += 1;
     void whenSettled(
@@ -174,7 +175,7 @@ class Run<Target, T> extends Watcher {
   #hasRoom(): boolean {
     const { maxAttempts, concurrency } = this.#rules;
     const isOver = this.#isAnswered || this.#stop !== undefined;
-    return !isOver && this.#begun < maxAttempts && this.#running.size < concurrency;
+    return !isOver && this.#begun < maxAttempts && this.#running.length < concurrency;
   }
 
   #isAllowed(): boolean {
@@ -187,7 +188,7 @@ class Run<Target, T> extends Watcher {
 
   #succeed(attempt: Attempt, value: T): void {
     const { onUndelivered, counts } = this.#rules;
-    this.#running.delete(attempt);
+    this.#running.splice(this.#running.indexOf(attempt), 1);
     if (this.#isAnswered) {
       counts.losers -= 1;
       if (onUndelivered !== undefined) tell(() => onUndelivered(value));
@@ -197,12 +198,12 @@ class Run<Target, T> extends Watcher {
     this.#end();
     this.#resolve(value);
     this.#record(attempt);
-    if (this.#running.size > 0) this.#cancelRest(new DOMException("another attempt has won", "AbortError"));
+    if (this.#running.length > 0) this.#cancelRest(new DOMException("another attempt has won", "AbortError"));
   }
 
   #fail(attempt: Attempt, error: unknown): void {
     const { classify, counts } = this.#rules;
-    this.#running.delete(attempt);
+    this.#running.splice(this.#running.indexOf(attempt), 1);
     if (this.#isAnswered) {
       counts.losers -= 1;
       if (!attempt.isEcho(error)) counts.lateErrors += 1;
@@ -212,7 +213,7 @@ class Run<Target, T> extends Watcher {
     try {
       if (classify(error) === "stop") this.#stop ??= { error };
       this.#beginNext();
-      if (this.#running.size === 0) this.#giveUp(this.#failure(error));
+      if (this.#running.length === 0) this.#giveUp(this.#failure(error));
     } catch (reason) {
       this.#giveUp(reason);
     }
@@ -231,8 +232,8 @@ class Run<Target, T> extends Watcher {
   #record(winner: Attempt): void {
     const { hedgeAfterMs, clock } = this.#rules;
     if (typeof hedgeAfterMs !== "object") return;
-    const first = winner.index === 0 ? winner : [...this.#running].find(({ index }) => index === 0);
-    if (first !== undefined) tell(() => hedgeAfterMs.record(clock.now() - first.startedAt));
+    const first = winner.index === 0 ? winner : this.#running[0];
+    if (first?.index === 0) tell(() => hedgeAfterMs.record(clock.now() - first.startedAt));
   }
 
   /** Nothing if the caller has its answer. */
@@ -249,7 +250,7 @@ class Run<Target, T> extends Watcher {
     this.unwatch();
     this.#relay?.unwatch();
     this.#rules.counts.running -= 1;
-    this.#rules.counts.losers += this.#running.size;
+    this.#rules.counts.losers += this.#running.length;
   }
 
   #cancelRest(reason: unknown): void {

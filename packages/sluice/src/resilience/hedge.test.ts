@@ -285,6 +285,18 @@ it("hedges the slowest by a percentile of what it has seen, and learns from thos
   expect(policy.stats().extra).toBeLessThan(50);
 });
 
+it("lets no result win that fn refuses with a throw", async () => {
+  const clock = new VirtualClock();
+  const result = hedge({ hedgeAfterMs: 100, maxAttempts: 3, clock }).run(async ({ attempt }) => {
+    await sleep(10, { clock });
+    const found = attempt === 2 ? "fresh" : "stale";
+    if (found === "stale") throw new Error(found);
+    return found;
+  });
+  await clock.advance(20);
+  expect(await result).toBe("fresh");
+});
+
 it("records no latency of a run that failed or was left", async () => {
   const recorded: number[] = [];
   const hedgeAfterMs = { ms: 100, record: (ms: number) => void recorded.push(ms) };

@@ -8,3 +8,5 @@ expectTypeOf(timeout(50).run(({ signal }) => signal)).toEqualTypeOf<Promise<Abor
 expectTypeOf(timeout(50).run(() => Promise.resolve("a"))).toEqualTypeOf<Promise<string>>();
 // @ts-expect-error a duration is a number of milliseconds
 timeout("5s");
+// @ts-expect-error there are two modes
+timeout(50, { mode: "aggressive" });
