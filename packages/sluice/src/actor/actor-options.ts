@@ -29,7 +29,7 @@ export interface ActorContext<M, R> {
   /** Aborts when this state is put away: for what goes on in the background. */
   readonly signal: AbortSignal;
   /** As `new Actor`, for a child: it ends with this state, and what it escalates fails this actor. */
-  spawn<N, S = unknown>(capacity: number, setup: Setup<N, S>, options?: ActorOptions<N>): Actor<N, S>;
+  spawn<N, S = unknown>(this: void, capacity: number, setup: Setup<N, S>, options?: ActorOptions<N>): Actor<N, S>;
 }
 
 /**

@@ -25,6 +25,9 @@ import { SlowWatch } from "./slow-watch.ts";
 import { isThenable, State } from "./state.ts";
 import { isCurious, Turn, turns } from "./turn.ts";
 
+/** To put the state away, or to fail with what a child has escalated. */
+type Order = "idle" | "restart" | { readonly error: unknown };
+
 /** Who has many. */
 export interface Keeper {
   /** In this turn nothing has been sent to it yet. */
@@ -67,7 +70,8 @@ class MailboxActor<M, R> implements ManagedActor<M, R>, Owner, Parent, Child {
   /** What is in hand, for whoever its handler's promise tells. */
   #message: M | undefined;
   #ask: Ask<M, R> | undefined;
-  #order: { readonly error: unknown } | "restart" | undefined;
+  /** For the loop, before the next message: others give it in whatever async context they run in. */
+  #order: Order | undefined;
   #alarm: () => void = () => {};
   #pause: Cancellation | undefined;
   #drains: WaitList<void> | undefined;
@@ -179,9 +183,8 @@ class MailboxActor<M, R> implements ManagedActor<M, R>, Owner, Parent, Child {
 
   passivate(): void {
     if (this.isBusy || this.#state.life === undefined) return;
-    this.isBusy = true;
-    this.#counts.passivated += 1;
-    void this.#putAway("idle", true).then(this.#work);
+    this.#order = "idle";
+    this.wake();
   }
 
   restart(): void {
@@ -331,10 +334,11 @@ class MailboxActor<M, R> implements ManagedActor<M, R>, Owner, Parent, Child {
     void Promise.reject(failure); // seen as unhandled
   }
 
-  #obey(order: { readonly error: unknown } | "restart"): boolean {
+  #obey(order: Order): boolean {
     this.#order = undefined;
-    if (order !== "restart") return this.#recover(this.#restarts.failed(order.error, undefined));
-    void this.#restart(0).then(this.#work);
+    if (typeof order === "object") return this.#recover(this.#restarts.failed(order.error, undefined));
+    if (order === "idle") this.#counts.passivated += 1;
+    void (order === "idle" ? this.#putAway(order, true) : this.#restart(0)).then(this.#work);
     return false;
   }
 
