@@ -1,4 +1,5 @@
 import { asPlainPromise, Wait } from "../internal/wait.ts";
+import { coarseNow } from "../internal/wait-list.ts";
 import type { QueueCore } from "./queue-core.ts";
 
 /** Written by hand: an async generator takes half as long again, and its `return` waits for a `next` under way. */
@@ -49,7 +50,7 @@ class NextWait<T> extends Wait<T> {
   before: NextWait<T> | undefined;
 
   constructor(core: QueueCore<T, never>, before: NextWait<T> | undefined) {
-    super(core.clock.now());
+    super(coarseNow(core.clock));
     this.#core = core;
     this.before = before;
   }
