@@ -21,5 +21,5 @@ export function keepError(errors: unknown[], error: unknown): void {
 
 /** For a run that rejects with `last`. */
 export function recordErrors(last: unknown, errors: readonly unknown[]): void {
-  if (typeof last === "object" && last !== null && errors.length > 1) byLast.set(last, errors);
+  if (typeof last === "object" && last !== null) byLast.set(last, errors);
 }

@@ -74,13 +74,13 @@ export function runAttempts<T>(
       if (signal !== undefined) relays.push(new Relay({ onAbort }, signal));
     }
 
-    /** Whether to go on after the wait of `waitMs`. Throws what the run ends with, if not with `last`. */
+    /** Whether to go on, after a wait of `waitMs`; if not, the run ends with `last`. */
     function judge(): boolean {
       const { attempt: number } = attempt;
       if (number > retries || (isFailed && classify(last) !== "retry")) return false;
       waitMs = Math.max(hintOf(last), backoff(number, { previousMs: waitMs, reason: last, random }));
       const leftMs = expiresAt - clock.now();
-      if (isFailed && waitMs >= leftMs && waitMs < Infinity) throw new DeadlineError(leftMs, waitMs, { cause: last });
+      if (isFailed && waitMs >= leftMs && waitMs < Infinity) last = new DeadlineError(leftMs, waitMs, { cause: last });
       if (!(waitMs < leftMs) || isOver || budget?.trySpend() === false) return false;
       attempt.end(last);
       void new Promise(() => onRetry?.({ attempt: number, reason: last, waitMs })); // what it throws harms nobody
