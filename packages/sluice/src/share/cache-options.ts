@@ -1,7 +1,6 @@
 /** What a cache is told: how much it keeps, how long, and of whom it asks the time. */
 import type { Clock } from "../clock/clock.ts";
 import type { NameOptions } from "../internal/names.ts";
-import type { WaitOptions } from "../policy.ts";
 import type { Freshness } from "./freshness.ts";
 
 /**
@@ -44,11 +43,6 @@ export interface CacheOptions<K, V> extends NameOptions {
   readonly onEvict?: ((eviction: Eviction<K, V>) => void) | undefined;
   /** @default systemClock */
   readonly clock?: Clock | undefined;
-}
-
-export interface CacheLoadOptions<K, V> extends WaitOptions {
-  /** Called in place of the cache's own, if this caller is the one who begins the load. */
-  readonly load?: CacheLoader<K, V> | undefined;
 }
 
 /** `evicted`: there was no room for it · `expired` · `replaced`: by a newer value · `deleted`: by `delete` or `clear`. */

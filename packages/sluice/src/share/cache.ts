@@ -11,12 +11,12 @@ import { checkFunction, checkInteger, checkMs, checkWait } from "../internal/che
 import { register } from "../internal/names.ts";
 import { notice } from "../internal/probe.ts";
 import { whenSettled } from "../internal/when-settled.ts";
+import type { WaitOptions } from "../policy.ts";
 import { CacheEntry } from "./cache-entry.ts";
 import { CacheLoad } from "./cache-load.ts";
 import type {
   CacheLoadContext,
   CacheLoader,
-  CacheLoadOptions,
   CacheOptions,
   CacheStats,
   EvictionReason,
@@ -89,7 +89,7 @@ export class Cache<K, V> {
    * The value: what is kept, or what the loader gets for all who ask meanwhile. An abort or `timeoutMs` ends this wait
    * only; the load is aborted when the last has left. With `timeoutMs` 0 nothing is loaded for who has to wait.
    */
-  load(key: K, options?: CacheLoadOptions<K, V>): Promise<V> {
+  load(key: K, options?: WaitOptions): Promise<V> {
     const entry = this.#entries.get(key);
     if (options !== undefined || entry?.promise === undefined) return this.#look(key, options);
     if (entry.dueAt < Infinity) {
@@ -141,7 +141,7 @@ export class Cache<K, V> {
     return undefined;
   }
 
-  #look(key: K, options: CacheLoadOptions<K, V> | undefined): Promise<V> {
+  #look(key: K, options: WaitOptions | undefined): Promise<V> {
     try {
       if (options !== undefined) checkWait(options);
       const now = this.#now();
@@ -151,12 +151,12 @@ export class Cache<K, V> {
         entry.isUsed = true;
         entry.dueAt = life?.touch(now) ?? entry.dueAt;
         this.#counts.hits += 1;
-        if (now >= (life?.renewAt ?? Infinity) && !this.#loads.has(key)) this.#start(key, options, entry, true);
+        if (now >= (life?.renewAt ?? Infinity) && !this.#loads.has(key)) this.#start(key, entry, true);
         return promise ?? Promise.reject(entry.value);
       }
       this.#counts.misses += 1;
       if (options?.timeoutMs === 0) throw new TimeoutError(0);
-      const load = this.#loads.get(key) ?? this.#start(key, options, entry, this.#options.finishLoads);
+      const load = this.#loads.get(key) ?? this.#start(key, entry, this.#options.finishLoads);
       if (load.result === undefined) throw new SelfWaitError("load");
       load.callers += 1;
       if (!mayLeave(options)) return load.result;
@@ -169,17 +169,12 @@ export class Cache<K, V> {
     }
   }
 
-  #start(
-    key: K,
-    options: CacheLoadOptions<K, V> | undefined,
-    old: CacheEntry<K, V> | undefined,
-    isWanted = false,
-  ): CacheLoad<V> {
+  #start(key: K, old: CacheEntry<K, V> | undefined, isWanted = false): CacheLoad<V> {
     const load = new CacheLoad<V>(this.#now(), old?.value, isWanted);
     this.#loads.set(key, load); // before the call, which may come back here
     this.#counts.loads += 1;
     load.result = whenSettled(
-      call(options?.load ?? this.#load, key, load),
+      call(this.#load, key, load),
       (value) => this.#land(key, load, value),
       (error) => this.#crash(key, load, error),
     );
@@ -228,9 +223,11 @@ export class Cache<K, V> {
     const before = this.#find(key, now);
     if (before !== undefined) this.#remove(before, "replaced");
     if (weight > maxWeight || ttlMs === 0) return;
-    const { value: next } = this.#hand.next(); // one look with each insertion, round and round
-    if (next === undefined) this.#hand = this.#entries.values();
-    else this.#find(next.key, now);
+    for (let looks = 0; looks < LOOKS; looks += 1) {
+      const { value: next } = this.#hand.next();
+      if (next === undefined) this.#hand = this.#entries.values();
+      else this.#find(next.key, now);
+    }
     while (this.size >= maxEntries || this.#sieve.weight + weight > maxWeight)
       this.#remove(this.#sieve.pick(), "evicted");
     const entry = new CacheEntry(key, value, promise, life?.touch(now) ?? now + ttlMs, life);
@@ -245,6 +242,9 @@ export class Cache<K, V> {
     if (onEvict !== undefined && promise !== undefined) void Promise.resolve({ key, value, reason }).then(onEvict);
   }
 }
+
+/** With each insertion, at what may be too old; more than one, or the hand would follow what is new, and see nothing else. */
+const LOOKS = 2;
 
 function call<K, V>(load: CacheLoader<K, V>, key: K, context: CacheLoadContext<V>): V | PromiseLike<V> {
   try {
