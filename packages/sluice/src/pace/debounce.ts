@@ -20,7 +20,7 @@ export interface DebounceOptions extends PacedOptions {
  * the call or the `flush` that ran it, and by the timer otherwise, where it is an uncaught exception. A call that `fn` makes
  * itself waits for its turn.
  */
-export function debounce<This, Args extends readonly unknown[], R>(
+export function debounce<This, Args extends unknown[], R>(
   fn: (this: This, ...args: Args) => R,
   waitMs: number,
   options: DebounceOptions = {},

@@ -19,7 +19,7 @@ export interface PacedOptions {
 }
 
 /** Runs what it is called with, less often than it is called: with the arguments and the `this` of the last call. */
-export interface Paced<This, Args extends readonly unknown[], R> {
+export interface Paced<This, Args extends unknown[], R> {
   /** What the last run returned, which may be this call's; undefined before the first. */
   (this: This, ...args: Args): R | undefined;
   /** Drops the call that waits, and forgets that there were any. */
@@ -30,7 +30,7 @@ export interface Paced<This, Args extends readonly unknown[], R> {
   pending(): boolean;
 }
 
-export function paced<This, Args extends readonly unknown[], R>(
+export function paced<This, Args extends unknown[], R>(
   fn: (this: This, ...args: Args) => R,
   quietMs: number,
   maxWaitMs: number,

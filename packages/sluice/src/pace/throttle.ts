@@ -15,7 +15,7 @@ export interface ThrottleOptions extends PacedOptions {
  * may, which begins the next `waitMs`. At least 0, and finite. What `fn` throws is thrown by the call or the `flush` that
  * ran it, and by the timer otherwise, where it is an uncaught exception. A call that `fn` makes itself waits for its turn.
  */
-export function throttle<This, Args extends readonly unknown[], R>(
+export function throttle<This, Args extends unknown[], R>(
   fn: (this: This, ...args: Args) => R,
   waitMs: number,
   options: ThrottleOptions = {},
