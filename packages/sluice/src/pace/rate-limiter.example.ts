@@ -3,11 +3,11 @@ import { RateLimiter } from "sluice";
 
 const provider = new RateLimiter({ count: 10, perMs: 1_000, burst: 2 });
 
-for (const request of [1, 2, 3]) console.log(request, provider.tryTake() ? "sent" : "held back");
+console.log([1, 2, 3].map(() => (provider.tryTake() ? "sent" : "held back")));
 
 // Whoever would rather wait than be turned away gives a limit to the wait, and isn't kept waiting in vain.
 await provider.run(() => console.log("3 sent, after a wait"), { timeoutMs: 5_000 });
-await provider.take({ cost: 2, timeoutMs: 50 }).catch((error: Error) => console.log(`4 not sent: ${error.name}`));
+await provider.take({ cost: 2, timeoutMs: 1 }).catch((error: Error) => console.log(`4 not sent: ${error.name}`));
 
 // A place in line that may be given up.
 const place = provider.reserve();
@@ -20,9 +20,7 @@ provider.setRate({ count: 5, perMs: 1_000 });
 console.log("6", provider.tryTake() ? "sent" : "held back");
 
 // Prints:
-// 1 sent
-// 2 sent
-// 3 held back
+// [ 'sent', 'sent', 'held back' ]
 // 3 sent, after a wait
 // 4 not sent: RateLimitedError
 // 5 sent soon: true
