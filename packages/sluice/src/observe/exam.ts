@@ -22,6 +22,10 @@ export interface Thresholds {
   readonly stallMs: number;
   readonly maxLine: number;
   readonly maxWidth: number;
+  readonly maxAmplification: number;
+  readonly maxFlightMs: number;
+  readonly maxSnapshotMs: number;
+  readonly maxOpenMs: number;
 }
 
 export interface Exam {

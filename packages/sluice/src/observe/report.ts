@@ -6,12 +6,15 @@ export type DiagnosisId =
   | "H03"
   | "H04"
   | "H05"
+  | "H06"
   | "H07"
   | "H08"
   | "H09"
   | "H11"
   | "H12"
   | "H13"
+  | "H14"
+  | "H15"
   | "H16"
   | "H17"
   | "H18"
@@ -46,6 +49,10 @@ const DIAGNOSES: Readonly<Record<DiagnosisId, Diagnosis>> = {
     failureModes: ["F01.5"],
     remedy: "add consumers, make them faster, or take in less: it is being outrun, whatever its depth says",
   },
+  H06: {
+    failureModes: ["F05.4"],
+    remedy: "retry at one layer, the one nearest the call, or let all layers share a retry budget",
+  },
   H07: {
     failureModes: ["F02.1", "F06.1"],
     remedy:
@@ -70,6 +77,15 @@ const DIAGNOSES: Readonly<Record<DiagnosisId, Diagnosis>> = {
   H13: {
     failureModes: ["F10.4"],
     remedy: "share one limit between all who call the dependency, or lower each to its part of the capacity",
+  },
+  H14: {
+    failureModes: ["F12.1", "F12.3", "F13.5"],
+    remedy: "give loads a timeout of their own and a `maxJoinAgeMs`, and see what was to replace the value",
+  },
+  H15: {
+    failureModes: ["D05"],
+    remedy:
+      "look at the dependency; if no trial was made, at what keeps trials from ending; and answer callers from elsewhere",
   },
   H16: {
     failureModes: ["F05.1", "F05.5"],
@@ -110,6 +126,18 @@ export interface Report {
 /** `says` goes on where the title of the subject ends. */
 export function report(id: DiagnosisId, subject: Subject, says: string, facts: Readonly<Record<string, Fact>>): Report {
   const { failureModes, remedy } = DIAGNOSES[id];
+  return reportAs(id, subject, says, facts, failureModes, remedy);
+}
+
+/** As `report`, for who knows more about it. */
+export function reportAs(
+  id: DiagnosisId,
+  subject: Subject,
+  says: string,
+  facts: Readonly<Record<string, Fact>>,
+  failureModes: readonly string[],
+  remedy: string,
+): Report {
   return { id, failureModes, subject, evidence: `${titleOf(subject)} ${says}`, facts, remedy };
 }
 
