@@ -167,7 +167,7 @@ it("takes anything for a target, undefined too, and the list as it was when it w
 });
 
 it("refuses what is no list of targets", () => {
-  expect(() => failover([])).toThrow(RangeError);
+  expect(() => failover([])).toThrow("targets must have one item at least, got none");
   expect(() => failover("targets" as unknown as string[])).toThrow(TypeError);
   expect(() => failover(["a"], { hedgeAfterMs: -1 })).toThrow(RangeError);
 });

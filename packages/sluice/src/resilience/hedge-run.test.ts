@@ -46,7 +46,7 @@ const subjects = [
   subject("Hedge.run", (clock) => hedge({ hedgeAfterMs: 60_000, clock })),
   subject("Failover.run", (clock) => failover(["only"], { clock })),
 ];
-for (const { title, run } of subjects.flatMap(abortCases)) it(title, run);
+for (const { title, run } of subjects.flatMap((each) => abortCases(each))) it(title, run);
 
 /** What comes of an attempt, after how long; at once with the reason of its signal, if it heeds that. */
 interface Plan {

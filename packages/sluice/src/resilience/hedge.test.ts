@@ -46,9 +46,11 @@ it("J56: begins the next attempt when none has answered for a while, counted fro
 
 it("makes one call and leaves no timer when the first answers in time", async () => {
   const { outcome, startedAt, clock, policy } = scene([99, 1]);
+  const before = policy.stats();
   expect(await outcome()).toEqual({ value: 1, at: 99 });
   expect([startedAt, clock.timers]).toEqual([[0], 0]);
   expect(policy.stats()).toMatchObject({ attempts: 1, extra: 0, extraWon: 0 });
+  expect(before.attempts).toBe(0); // as it was then
 });
 
 it("J56: aborts the losers with an AbortError, and the winner never, whose answer may still be read", async () => {

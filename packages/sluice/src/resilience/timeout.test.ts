@@ -57,7 +57,7 @@ const cooperative: AbortSubject = {
     };
   },
 };
-for (const { title, run } of [subject, cooperative].flatMap(abortCases)) it(title, run);
+for (const { title, run } of [subject, cooperative].flatMap((each) => abortCases(each))) it(title, run);
 
 const DAY_MS = 86_400_000;
 

@@ -3,6 +3,9 @@ import { Limiter } from "../flow/limiter.ts";
 import { RateLimiter } from "../pace/rate-limiter.ts";
 import type { Policy } from "../policy.ts";
 import { CircuitBreaker } from "../resilience/circuit-breaker.ts";
+import { failover } from "../resilience/failover.ts";
+import { fallback } from "../resilience/fallback.ts";
+import { hedge } from "../resilience/hedge.ts";
 import { retry } from "../resilience/retry.ts";
 import { timeout } from "../resilience/timeout.ts";
 import { Semaphore } from "../sync/semaphore.ts";
@@ -14,6 +17,10 @@ const policies: readonly (Policy & { stats(): Readonly<Record<string, unknown>> 
   new CircuitBreaker({ failures: 1 }),
   retry(),
   timeout(1_000),
+  timeout(1_000, { mode: "cooperative" }),
+  hedge({ hedgeAfterMs: 1_000 }),
+  failover(["only"]),
+  fallback(undefined),
 ];
 const cases = policies.flatMap((policy) =>
   [undefined, new AbortController().signal].map((signal) => {
@@ -28,7 +35,7 @@ it.each(cases)(
     const idle = policy.stats();
     expect(await policy.run(insistent, { signal })).toBe(1);
     expect(await policy.run(() => 4, { signal })).toBe(4);
-    for (const count of ["running", "available", "failures", "abandoned", "lateErrors"] as const)
+    for (const count of ["running", "available", "failures", "abandoned", "losers", "lateErrors"] as const)
       expect(policy.stats()[count]).toBe(idle[count]);
   },
 );
