@@ -129,7 +129,7 @@ export type ActorStats = Readonly<{
   waitingSenders: number;
   /** Who asked and has no reply yet. */
   waitingReplies: number;
-  /** Messages that are handled now: 0 or 1; it is never more than `concurrency`. */
+  /** Whether a message is handled now, or a state put away: 0 or 1, and so never more than `concurrency`. */
   running: number;
   concurrency: number;
   /** How long the message at hand has been handled, if the actor has a `name` or `slowMs`. */

@@ -48,7 +48,7 @@ it.each<[string, unknown, number]>([
   ["a set", new Set([1]), 16 + 16],
   ["a date", new Date(0), 16],
   ["a regular expression", /abc/, 16 + 6],
-  ["a view", new Uint8Array(10), 16 + 16 + 10],
+  ["a view", new Uint8Array(10), 16 + (8 + 16 + 10)],
   ["an object without a prototype", Object.assign(Object.create(null), { a: 1 }), 16 + 16],
 ])("copies %s, and says of how many bytes", (_, value, bytes) => {
   const copied = byValue(value);
@@ -84,7 +84,7 @@ it.each<[string, unknown, string]>([
   ["a symbol", [Symbol("s")], "message.0 is a symbol"],
   ["an instance of a class", new Map([["me", new Account()]]), "message.me is a Account"],
   ["a promise", new Set([Promise.resolve()]), "message.a member is a Promise"],
-  ["shared memory", new Uint8Array(new SharedArrayBuffer(8)), "message is a SharedArrayBuffer"],
+  ["shared memory", new Uint8Array(new SharedArrayBuffer(8)), "message.buffer is a SharedArrayBuffer"],
 ])("refuses %s, and says where it is", (_, value, says) => {
   expect(() => byValue(value)).toThrow(says);
   expect(() => byValue(value)).toThrow(TypeError);

@@ -16,67 +16,79 @@ import type { Copied } from "./actor-options.ts";
  * memory), where the algorithm would refuse it without saying where, or turn it into something else
  */
 export function byValue<T>(value: T): Copied<T> {
-  const bytes = new Measure().of(value);
-  return { copy: structuredClone(value), bytes };
+  const bytes = sizeOf(value, new Set());
+  if (bytes >= 0) return { copy: structuredClone(value), bytes };
+  throw firstUnfit(value, "message", new Set());
 }
 
-class Measure {
-  /** What is referred to twice is copied once. */
-  readonly #seen = new Set<unknown>();
-  readonly #path: string[] = [];
+const OBJECT = 16;
+const PLACE = 8;
+const UNFIT = -Infinity;
 
-  of(value: unknown): number {
-    if (typeof value === "string") return 2 * value.length;
-    if (typeof value === "bigint") return 8 * Math.ceil(value.toString(16).length / 16);
-    if (typeof value === "function" || typeof value === "symbol") throw this.#refusal(`a ${typeof value}`);
-    return typeof value === "object" && value !== null ? this.#ofObject(value) : 8;
-  }
+/** Negative if there is something in it that cannot be copied. What has been `seen` counts nothing. */
+function sizeOf(value: unknown, seen: Set<unknown>): number {
+  if (typeof value === "string") return 2 * value.length;
+  if (typeof value === "bigint") return PLACE * Math.ceil(value.toString(16).length / 16);
+  if (typeof value === "function" || typeof value === "symbol") return UNFIT;
+  if (typeof value !== "object" || value === null) return PLACE;
+  if (seen.has(value)) return 0;
+  seen.add(value);
+  const parts = partsOf(value);
+  if (typeof parts === "number") return OBJECT + parts;
+  let bytes = OBJECT;
+  for (const part of parts) bytes += PLACE + sizeOf(part, seen);
+  return bytes;
+}
 
-  #ofObject(value: object): number {
-    if (this.#seen.has(value)) return 0;
-    this.#seen.add(value);
-    if (ArrayBuffer.isView(value)) return 16 + this.of(value.buffer);
-    const kind = Object.prototype.toString.call(value).slice("[object ".length, -1);
-    switch (kind) {
-      case "Array":
-        return this.#ofParts(Object.entries(value));
-      case "Map":
-        return this.#ofParts(
-          [...(value as Map<unknown, unknown>)].flatMap(([key, held]) => [
-            ["a key", key],
-            [String(key), held],
-          ]),
-        );
-      case "Set":
-        return this.#ofParts([...(value as Set<unknown>)].map((held) => ["a member", held]));
-      case "Date":
-        return 16;
-      case "RegExp":
-        return 16 + 2 * (value as RegExp).source.length;
-      case "Error":
-        return 16 + 2 * ((value as Error).stack ?? (value as Error).message).length;
-      case "ArrayBuffer":
-        return 16 + (value as ArrayBuffer).byteLength;
-      case "Object":
-        if (isPlain(value)) return this.#ofParts(Object.entries(value));
-    }
-    throw this.#refusal(`a ${value.constructor?.name ?? kind}`);
+/** Of what it is made, the keys of a map included, or how large it is where it has no parts. */
+function partsOf(value: object): Iterable<unknown> | number {
+  if (Array.isArray(value)) return value as unknown[];
+  if (isPlain(value)) return Object.values(value);
+  if (ArrayBuffer.isView(value)) return [value.buffer];
+  switch (kindOf(value)) {
+    case "Map":
+      return [...(value as Map<unknown, unknown>)].flat();
+    case "Set":
+      return value as Set<unknown>;
+    case "Date":
+      return 0;
+    case "RegExp":
+      return 2 * (value as RegExp).source.length;
+    case "Error":
+      return 2 * ((value as Error).stack ?? (value as Error).message).length;
+    case "ArrayBuffer":
+      return (value as ArrayBuffer).byteLength;
+    default:
+      return UNFIT;
   }
+}
 
-  #ofParts(parts: readonly (readonly [name: string, value: unknown])[]): number {
-    let bytes = 16;
-    for (const [name, value] of parts) {
-      this.#path.push(name);
-      bytes += 8 + this.of(value);
-      this.#path.pop();
-    }
-    return bytes;
+/** Where it is, for the second walk: the first has no time to remember. */
+function firstUnfit(value: unknown, place: string, seen: Set<unknown>): TypeError | undefined {
+  if (sizeOf(value, new Set(seen)) >= 0) return undefined;
+  seen.add(value);
+  const parts = typeof value === "object" && value !== null ? partsOf(value) : UNFIT;
+  if (typeof parts === "number") return new TypeError(`${place} is ${titleOf(value)}, which cannot be sent by value`);
+  for (const [name, part] of namedParts(value as object, parts)) {
+    const found = firstUnfit(part, `${place}.${name}`, seen);
+    if (found !== undefined) return found;
   }
+  return undefined;
+}
 
-  #refusal(what: string): TypeError {
-    const place = ["message", ...this.#path].join(".");
-    return new TypeError(`${place} is ${what}, which cannot be sent by value`);
-  }
+function namedParts(value: object, parts: Iterable<unknown>): Iterable<readonly [string, unknown]> {
+  if (Array.isArray(value) || isPlain(value)) return Object.entries(value);
+  if (!(value instanceof Map))
+    return [...parts].map((part) => [ArrayBuffer.isView(value) ? "buffer" : "a member", part]);
+  return [...value].flatMap(([key, held]) => [["a key", key] as const, [String(key), held] as const]);
+}
+
+function titleOf(value: unknown): string {
+  return typeof value === "object" ? `a ${value?.constructor?.name ?? kindOf(value)}` : `a ${typeof value}`;
+}
+
+function kindOf(value: unknown): string {
+  return Object.prototype.toString.call(value).slice("[object ".length, -1);
 }
 
 /** Of whatever realm. */

@@ -6,7 +6,6 @@ import { ClearedError, ClosedError } from "../errors.ts";
 import { Rest } from "../flow/limiter/rest.ts";
 import { checkFunction, checkInteger, checkMs, checkWait } from "../internal/check.ts";
 import { asyncDispose } from "../internal/dispose.ts";
-import { Emitter } from "../internal/emitter.ts";
 import { register } from "../internal/names.ts";
 import { notice, probe } from "../internal/probe.ts";
 import { WaitList } from "../internal/wait-list.ts";
@@ -16,6 +15,7 @@ import { Cancellation, isEcho } from "../scope/cancellation.ts";
 import type { ActorEnd, ActorOptions, ActorStats, RetireReason, Setup } from "./actor-options.ts";
 import type { Actor } from "./actor.ts";
 import { Ask } from "./ask.ts";
+import { Ending } from "./ending.ts";
 import { IdleWatch } from "./idle-watch.ts";
 import { Inbox, messageOf, type Owner } from "./inbox.ts";
 import { checkStrategy, type Child, type Life, type Parent } from "./life.ts";
@@ -65,7 +65,7 @@ class MailboxActor<M, R> implements ManagedActor<M, R>, Owner, Parent, Child {
   readonly #slow: SlowWatch<M> | undefined;
   readonly #idle: IdleWatch | undefined;
   readonly #rest: Rest;
-  readonly #ends = new Emitter<ActorEnd>();
+  readonly #ending = new Ending();
   readonly #counts = { completed: 0, failed: 0, restarts: 0, passivated: 0 };
   /** What is in hand, for whoever its handler's promise tells. */
   #message: M | undefined;
@@ -75,8 +75,6 @@ class MailboxActor<M, R> implements ManagedActor<M, R>, Owner, Parent, Child {
   #alarm: () => void = () => {};
   #pause: Cancellation | undefined;
   #drains: WaitList<void> | undefined;
-  #end: ActorEnd = { reason: undefined, why: "closed" };
-  #isOver = false;
 
   constructor(capacity: number, setup: Setup<M, R>, options: ActorOptions<M> = {}, home?: Life) {
     const { clock = systemClock, idleMs = Infinity, slowMs, name } = options;
@@ -133,17 +131,13 @@ class MailboxActor<M, R> implements ManagedActor<M, R>, Owner, Parent, Child {
   }
 
   watch(listener: (end: ActorEnd) => void): () => void {
-    checkFunction("listener", listener);
-    if (!this.#isOver) return this.#ends.add(listener);
-    let isWatching = true;
-    void Promise.resolve().then(() => isWatching && listener(this.#end));
-    return () => void (isWatching = false);
+    return this.#ending.watch(listener);
   }
 
   drain(options: WaitOptions = {}): Promise<void> {
     try {
       checkWait(options);
-      if (!this.isBusy || this.#isOver) return Promise.resolve();
+      if (!this.isBusy || this.#ending.isOver) return Promise.resolve();
       this.#drains ??= new WaitList<void>();
       this.#drains.refuseHaste(options);
       return this.#drains.wait(options, this.#clock);
@@ -163,7 +157,7 @@ class MailboxActor<M, R> implements ManagedActor<M, R>, Owner, Parent, Child {
   }
 
   abort(reason?: unknown): void {
-    if (this.#isOver) return;
+    if (this.#ending.isOver) return;
     const aborted = new Cancellation();
     aborted.cancel(reason);
     this.#stop({ why: "aborted", reason: aborted.reason }, aborted.reason);
@@ -188,7 +182,7 @@ class MailboxActor<M, R> implements ManagedActor<M, R>, Owner, Parent, Child {
   }
 
   restart(): void {
-    if (this.#isOver || this.#state.life === undefined) return;
+    if (this.#ending.isOver || this.#state.life === undefined) return;
     this.#order ??= "restart";
     this.wake();
   }
@@ -325,7 +319,7 @@ class MailboxActor<M, R> implements ManagedActor<M, R>, Owner, Parent, Child {
     this.#stop({ why: "failed", reason: error }, reason);
     if (decision === "stop") return true;
     if (this.#home !== undefined) this.#home.fail(error);
-    else if (this.#ends.size === 0) this.#tellNobody(error);
+    else if (!this.#ending.isWatched) this.#tellNobody(error);
     return true;
   }
 
@@ -369,7 +363,7 @@ class MailboxActor<M, R> implements ManagedActor<M, R>, Owner, Parent, Child {
   }
 
   #stop(end: ActorEnd, reason: unknown): void {
-    if (this.#end.why === "closed") this.#end = end;
+    this.#ending.because(end);
     this.#inbox.core.close("actor");
     this.clear(reason);
     this.#pause?.cancel(undefined);
@@ -377,11 +371,10 @@ class MailboxActor<M, R> implements ManagedActor<M, R>, Owner, Parent, Child {
   }
 
   async #finish(): Promise<void> {
-    await this.#putAway("end", this.#end.why === "closed");
-    this.#isOver = true;
+    await this.#putAway("end", this.#ending.isGentle);
     this.#idle?.stop();
     this.#home?.children.delete(this);
-    this.#ends.emit(this.#end);
+    this.#ending.tell();
     this.#grantDrains();
   }
 }
