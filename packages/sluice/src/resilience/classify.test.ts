@@ -43,6 +43,19 @@ it.each([
   ["a full queue", new QueueFullError(1), "stop", "ignore"],
   ["a rate limit of ours", new RateLimitedError(1), "stop", "ignore"],
   ["closed", new ClosedError("queue"), "stop", "ignore"],
+  [
+    "an unknown code, whatever caused it",
+    Object.assign(new Error("pay", { cause: status(503) }), { code: "PAY" }),
+    "stop",
+    "failure",
+  ],
+  [
+    "an abort with a cause, as Node has it",
+    Object.assign(new Error("aborted", { cause: new TimeoutError(5) }), { name: "AbortError" }),
+    "stop",
+    "ignore",
+  ],
+  ["a number for a code", Object.assign(new Error("grpc", { cause: status(503) }), { code: 14 }), "retry", "failure"],
   ["no time left", new DeadlineError(1, 2, { cause: status(503) }), "stop", "ignore"],
 ])("%s: %s is for retry a reason to %s, and for a breaker one to %s", (_, error, retry, breaker) => {
   expect([classifyError(error), judge(error)]).toEqual([retry, breaker]);

@@ -3,19 +3,19 @@ import type { RetryContext } from "./retry-options.ts";
 
 export class Attempt implements RetryContext {
   readonly attempt: number;
-  readonly #first: Attempt;
-  #idempotencyKey: string | undefined;
+  /** The key, or the first attempt, which knows it. */
+  #key: string | Attempt | undefined;
   #controller: AbortController | undefined;
 
-  constructor(attempt: number, idempotencyKey?: string, first?: Attempt) {
+  constructor(attempt: number, key: string | Attempt | undefined) {
     this.attempt = attempt;
-    this.#idempotencyKey = idempotencyKey;
-    this.#first = first ?? this;
+    this.#key = key;
   }
 
   /** Made when an attempt first asks for it, as is the signal: both would be most of what a call costs. */
   get idempotencyKey(): string {
-    return (this.#first.#idempotencyKey ??= crypto.randomUUID());
+    const key = (this.#key ??= crypto.randomUUID());
+    return typeof key === "string" ? key : key.idempotencyKey;
   }
 
   get signal(): AbortSignal {
@@ -23,7 +23,7 @@ export class Attempt implements RetryContext {
   }
 
   next(): Attempt {
-    return new Attempt(this.attempt + 1, undefined, this.#first);
+    return new Attempt(this.attempt + 1, typeof this.#key === "object" ? this.#key : this);
   }
 
   end(reason: unknown): void {

@@ -14,6 +14,7 @@ import type { RetryOptions, RetryStats, RetryTask } from "./retry-options.ts";
 /** The options of a retry with their defaults, and what it counts. */
 export interface RetryRules extends RetryOptions {
   readonly retries: number;
+  readonly deadline: number | Deadline | (() => Deadline | undefined);
   readonly backoff: Backoff;
   readonly classify: (error: unknown) => RetryVerdict;
   readonly random: Random;
@@ -36,19 +37,21 @@ export function runAttempts<T>(
   const { retries, backoff, classify, retryResult, budget, onRetry, random, clock, counts } = rules;
   return new Promise<T>((resolve, reject) => {
     const errors: unknown[] = [];
-    const relays: Relay[] = [];
     let state: "trying" | "judging" | "waiting" = "judging";
     let isOver = false;
     let expiresAt = Infinity;
     let waitMs = 0;
+    let deadlineRelay: Relay | undefined;
     let deadlineTimer: Timer | undefined;
+    let relay: Relay | undefined;
     let waitTimer: Timer | undefined;
 
     function finish(): void {
       isOver = true;
       deadlineTimer?.cancel();
       waitTimer?.cancel();
-      for (const relay of relays) relay.unwatch();
+      deadlineRelay?.unwatch();
+      relay?.unwatch();
     }
 
     function onAbort(reason: unknown): void {
@@ -64,14 +67,14 @@ export function runAttempts<T>(
       if (typeof deadline === "object") {
         expiresAt = clock.now() + deadline.leftMs;
         deadline.signal.throwIfAborted();
-        relays.push(new Relay({ onAbort }, deadline.signal));
+        deadlineRelay = new Relay({ onAbort }, deadline.signal);
       } else if (deadline < Infinity) {
         if (deadline === 0) throw new TimeoutError(0);
         expiresAt = clock.now() + deadline;
         const onTimer = (): void => queueMicrotask(() => onAbort(new TimeoutError(deadline))); // an abort of the same turn wins
         deadlineTimer = clock.setTimer(deadline, { onTimer });
       }
-      if (signal !== undefined) relays.push(new Relay({ onAbort }, signal));
+      if (signal !== undefined) relay = new Relay({ onAbort }, signal);
     }
 
     /** Whether to go on, after a wait of `waitMs`; if not, the run ends with `last`. */
@@ -88,38 +91,42 @@ export function runAttempts<T>(
     }
 
     async function go(): Promise<T> {
-      for (;;) {
-        if (!isFailed) {
-          state = "trying";
-          try {
-            last = await fn(attempt);
-          } catch (error) {
-            isFailed = true;
-            last = error;
+      try {
+        for (;;) {
+          if (!isFailed) {
+            state = "trying";
+            try {
+              last = await fn(attempt);
+            } catch (error) {
+              isFailed = true;
+              last = error;
+            }
+            state = "judging";
+            if (isOver) {
+              counts.abandoned -= 1;
+              if (isFailed && !isEcho(last, attempt.signal)) counts.lateErrors += 1;
+              break;
+            }
           }
-          state = "judging";
-          if (isOver) {
-            counts.abandoned -= 1;
-            if (isFailed && !isEcho(last, attempt.signal)) counts.lateErrors += 1;
-            break;
-          }
+          if (isFailed) keepError(errors, last);
+          else if (retryResult?.(last) !== true) break;
+          if (!judge()) break;
+          // Also for 0: attempts that fail at once must not block the event loop. Awaited, the next attempt is in the
+          // async context of the first, wherever the clock has its timers.
+          await new Promise<void>((wake) => {
+            waitTimer = clock.setTimer(waitMs, { onTimer: wake });
+            state = "waiting";
+            counts.waiting += 1;
+          });
+          if (isOver) break;
+          counts.waiting -= 1;
+          counts.retries += 1;
+          counts.attempts += 1;
+          attempt = attempt.next();
+          isFailed = false;
         }
-        if (isFailed) keepError(errors, last);
-        else if (retryResult?.(last) !== true) break;
-        if (!judge()) break;
-        // Also for 0: attempts that fail at once must not block the event loop. Awaited, the next attempt is in the async
-        // context of the first, wherever the clock has its timers.
-        await new Promise<void>((wake) => {
-          waitTimer = clock.setTimer(waitMs, { onTimer: wake });
-          state = "waiting";
-          counts.waiting += 1;
-        });
-        if (isOver) break;
-        counts.waiting -= 1;
-        counts.retries += 1;
-        counts.attempts += 1;
-        attempt = attempt.next();
-        isFailed = false;
+      } finally {
+        finish();
       }
       if (!isFailed) return last as T;
       recordErrors(last, errors);
@@ -132,11 +139,11 @@ export function runAttempts<T>(
         budget?.onCall();
         counts.attempts += 1;
       }
-      go().finally(finish).then(resolve, reject);
     } catch (error) {
       finish(); // clock and signals are foreign code
       throw error;
     }
+    go().then(resolve, reject);
   });
 }
 

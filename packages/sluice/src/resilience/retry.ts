@@ -27,13 +27,12 @@ export function retry(options: RetryOptions = {}): Retry {
 export class Retry implements Policy {
   readonly name: string | undefined;
   readonly #rules: RetryRules;
-  readonly #deadline: number | Deadline | (() => Deadline | undefined);
 
   constructor(options: RetryOptions = {}) {
     const { retries = 3, deadline = Infinity } = options;
-    this.#deadline = typeof deadline === "function" ? deadline : checkLimit(deadline);
     this.#rules = {
       ...options,
+      deadline: typeof deadline === "function" ? deadline : checkLimit(deadline),
       retries: checkInteger("retries", retries, { min: 0, infinity: true }),
       backoff: options.backoff ?? fullJitter(exponentialBackoff(options)),
       classify: options.classify ?? classifyError,
@@ -57,9 +56,8 @@ export class Retry implements Policy {
   run<T>(fn: RetryTask<T>, options: RetryRunOptions = {}): Promise<T> {
     try {
       checkWait(options);
-      const { signal, idempotencyKey } = options;
       const rules = this.#rules;
-      const { deadline: source = this.#deadline } = options;
+      const { signal, idempotencyKey, deadline: source = rules.deadline } = options;
       const deadline = checkLimit(typeof source === "function" ? source() : source);
       const first = new Attempt(1, idempotencyKey);
       if (signal === undefined && deadline === Infinity && rules.retryResult === undefined)
