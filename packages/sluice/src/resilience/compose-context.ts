@@ -23,9 +23,8 @@ class Merged implements AnyContext {
   constructor(around: RunContext, context: RunContext) {
     this.#around = around;
     this.#context = context;
-    for (const source of [around, context]) {
-      for (const key of keysOf(source)) if (!(key in Merged.prototype)) this.#add(key, source);
-    }
+    this.#add(around);
+    this.#add(context);
   }
 
   get signal(): AbortSignal | undefined {
@@ -41,31 +40,37 @@ class Merged implements AnyContext {
     return this.#around.idempotencyKey ?? this.#context.idempotencyKey;
   }
 
-  #add(key: string, source: RunContext): void {
+  #add(source: RunContext): void {
+    for (const key in source) this.#hand(key, source);
+    for (const key of gettersOf(source)) this.#hand(key, source);
+  }
+
+  #hand(key: string, source: RunContext): void {
+    if (key in Merged.prototype) return;
     const get = (): unknown => source[key as keyof RunContext];
     Object.defineProperty(this, key, { get, enumerable: true, configurable: true });
   }
 }
 
 function addsNothing(context: RunContext): boolean {
-  return context === NOTHING || keysOf(context).every((key) => key === "signal");
+  if (context === NOTHING) return true;
+  for (const key in context) if (key !== "signal") return false; // makes no array, as asking for the keys would
+  return gettersOf(context).every((key) => key === "signal");
 }
 
-const gettersByClass = new WeakMap<object, readonly string[]>();
+const gettersByClass = new WeakMap<object, readonly string[]>([[Object.prototype, []]]);
 
-/** Its own properties, and the getters of its class. */
-function keysOf(context: object): readonly string[] {
-  const own = Object.keys(context);
+/** Those of its class, which no loop over its properties finds. */
+function gettersOf(context: object): readonly string[] {
   const prototype = Object.getPrototypeOf(context) as object | null;
-  if (prototype === null || prototype === Object.prototype) return own;
+  if (prototype === null) return [];
   let getters = gettersByClass.get(prototype);
-  if (getters === undefined) gettersByClass.set(prototype, (getters = gettersOf(prototype)));
-  return own.length === 0 ? getters : [...getters, ...own];
-}
-
-function gettersOf(prototype: object): readonly string[] {
-  const above = Object.getPrototypeOf(prototype) as object | null;
-  const inherited = above === null || above === Object.prototype ? [] : gettersOf(above);
-  const own = Object.entries(Object.getOwnPropertyDescriptors(prototype)).filter(([, each]) => each.get !== undefined);
-  return [...inherited, ...own.map(([key]) => key)];
+  if (getters === undefined) {
+    const own = Object.entries(Object.getOwnPropertyDescriptors(prototype)).filter(
+      ([, each]) => each.get !== undefined,
+    );
+    getters = [...gettersOf(prototype), ...own.map(([key]) => key)];
+    gettersByClass.set(prototype, getters);
+  }
+  return getters;
 }
