@@ -23,7 +23,10 @@ export interface AttemptOptions extends NameOptions, WithinOptions {
    * @default classifyFailover
    */
   readonly classify?: ((error: unknown) => FailoverVerdict) | undefined;
-  /** Has to allow each attempt after a run's first. To be shared with the retries of the same service. */
+  /**
+   * Has to allow each attempt after a run's first. To be shared with the retries of the same service. Within a retry that
+   * has counted the call already, `{ onCall() {}, trySpend: () => budget.trySpend() }` counts it once.
+   */
   readonly budget?: Pick<RetryBudget, "onCall" | "trySpend"> | undefined;
   /** Takes what an attempt came up with after its run had its answer. What it throws is an unhandled rejection. */
   readonly onUndelivered?: ((value: unknown) => void) | undefined;

@@ -10,6 +10,7 @@ import { VirtualClock } from "../testing/virtual-clock.ts";
 import type { HedgeContext, HedgeOptions } from "./hedge-options.ts";
 import { type Hedge, hedge } from "./hedge.ts";
 import { LatencyPercentile } from "./latency-percentile.ts";
+import { RetryBudget } from "./retry-budget.ts";
 import { retry } from "./retry.ts";
 
 /** A hedge whose attempts take so long each; negative ones fail, `Infinity` hangs. All heed their signal. */
@@ -136,22 +137,33 @@ it("C102: a spent budget refuses the extra attempt, and leaves those under way a
 });
 
 it("takes each extra attempt from the budget, which retries may share", async () => {
-  let left = 3;
-  let calls = 0;
-  const budget = {
-    onCall: (): void => void (calls += 1),
-    trySpend: (): boolean => {
-      left -= 1;
-      return left >= 0;
-    },
-  };
-  const { clock, policy, attempt, startedAt } = scene([-1, -1, -1, -1], { budget });
+  const budget = new RetryBudget({ ratio: 3, minPerSecond: 0, clock: new VirtualClock() });
+  const within = { onCall: (): void => {}, trySpend: (): boolean => budget.trySpend() };
+  const { clock, policy, attempt, startedAt } = scene([-1, -1, -1, -1], { budget: within });
   const outer = retry({ classify: () => "retry", retries: 1, random: () => 0, budget, clock });
   const result = outer.run(() => policy.run(attempt)).catch((error: unknown) => error);
   await clock.advance(1_000);
-  // Three of the first run, and nothing for a retry.
+  // All three went to the hedge, and none is left for a retry.
   expect(await result).toMatchObject({ errors: { length: 4 } });
-  expect([startedAt.length, calls]).toEqual([4, 2]);
+  expect([startedAt.length, budget.stats()]).toEqual([4, { calls: 1, retries: 3, left: 0, refused: 1 }]);
+});
+
+it("J41: a thousand failing requests with a hedge in each of up to 3 retries are 1,100 calls within one budget", async () => {
+  const clock = new VirtualClock();
+  const budget = new RetryBudget({ ratio: 0.1, minPerSecond: 0, windowMs: 1e9, clock });
+  const within = { onCall: (): void => {}, trySpend: (): boolean => budget.trySpend() };
+  const inner = hedge({ hedgeAfterMs: 50, budget: within, clock });
+  const outer = retry({ retries: 3, classify: () => "retry", budget, clock });
+  let calls = 0;
+  const fail = (): Promise<never> => {
+    calls += 1;
+    return Promise.reject(new Error("down"));
+  };
+  const requests = Array.from({ length: 1_000 }, () => outer.run(() => inner.run(fail)));
+  const all = Promise.allSettled(requests);
+  await clock.advance(60_000);
+  await all;
+  expect(calls).toBe(1_100);
 });
 
 it("C104: tracks the losers until they end, and hands over what one comes up with, and not what won", async () => {
