@@ -5,7 +5,16 @@ import { CircuitOpenError, QueueFullError } from "../errors.ts";
 import type { RunContext } from "../policy.ts";
 import { type AbortSubject, abortCases } from "../testing/abort-suite.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
-import { CircuitBreaker, type CircuitBreakerOptions, type CircuitChange } from "./circuit-breaker.ts";
+import { onEvent } from "../observe/events.ts";
+import {
+  CircuitBreaker,
+  type CircuitBreakerOptions,
+  type CircuitChange,
+  type CircuitOpening,
+} from "./circuit-breaker.ts";
+import { countWindow } from "./circuit-count-window.ts";
+import { timeWindow } from "./circuit-time-window.ts";
+import type { CircuitTrip } from "./circuit-trip.ts";
 import { retry } from "./retry.ts";
 import { timeout } from "./timeout.ts";
 
@@ -295,16 +304,226 @@ it("is in the new state already when it tells of it, also for a call that the li
   expect(seen).toEqual(["open, is open", "half-open, is half-open", "turned away", "closed, is closed"]);
 });
 
+it("C092: opens again when the trial fails, though the window is empty, and admits one trial after the new cooldown", async () => {
+  const { breaker, clock, changes } = make({ trip: timeWindow({ windowMs: 500, minCalls: 5 }) });
+  await failTimes(breaker, 5);
+  await clock.advance(COOLDOWN_MS);
+  await failTimes(breaker, 1);
+  expect([breaker.state, breaker.retryAfterMs, breaker.stats().failures]).toEqual(["open", COOLDOWN_MS, 0]);
+  await clock.advance(COOLDOWN_MS);
+  const trials = begin(breaker, 20).filter(({ begun }) => begun > 0);
+  trials[0]?.succeed();
+  await turn();
+  expect([trials.length, breaker.state]).toEqual([1, "closed"]);
+  expect(changes.slice(1, 4)).toEqual(["open > half-open", "half-open > open", "open > half-open"]);
+});
+
+it("J54: a storm that fails every other call never trips a count in a row, but a rate", async () => {
+  const inARow = make({ failures: 5 }).breaker;
+  const rate = make({ trip: countWindow({ size: 20, failureRate: 0.5 }) }).breaker;
+  for (let call = 0; call < 100; call += 1)
+    for (const breaker of [inARow, rate])
+      await breaker.run(() => (call % 2 === 0 ? 1 : Promise.reject(down))).catch(() => {});
+  expect([inARow.state, rate.state]).toEqual(["closed", "open"]);
+});
+
+it("closes only after so many successful trials, one by one or together, and opens at the first that fails", async () => {
+  const { breaker, clock } = make({ failures: 1, successes: 3, maxTrials: 2 });
+  await failTimes(breaker, 1);
+  await clock.advance(COOLDOWN_MS);
+  const trials = begin(breaker, 3);
+  expect(trials.map(({ begun }) => begun)).toEqual([1, 1, 0]);
+  trials[0]?.succeed();
+  trials[1]?.succeed();
+  await turn();
+  expect(breaker.state).toBe("half-open");
+  await failTimes(breaker, 1);
+  await clock.advance(COOLDOWN_MS);
+  for (let call = 0; call < 3; call += 1) {
+    expect(breaker.state).toBe("half-open"); // the two of before count no more
+    await breaker.run(() => 1);
+  }
+  expect(breaker.state).toBe("closed");
+});
+
+it("takes a slow trial for a failed one, if its trip looks at the time", async () => {
+  const { breaker, clock } = make({ trip: countWindow({ size: 1, slowMs: 100 }) });
+  const slow = async (): Promise<void> => {
+    const [call] = begin(breaker, 1);
+    await clock.advance(100);
+    call?.succeed();
+    await turn();
+  };
+  await slow();
+  expect(breaker.state).toBe("open");
+  await clock.advance(COOLDOWN_MS);
+  await slow();
+  expect([breaker.state, breaker.stats().opened]).toEqual(["open", 2]);
+  await clock.advance(COOLDOWN_MS);
+  await breaker.run(() => 1);
+  expect(breaker.state).toBe("closed");
+});
+
+it("opens for a new cooldown when it has been half-open for too long, at the next call", async () => {
+  const { breaker, clock } = make({ failures: 1, maxTrialMs: 100, maxHalfOpenMs: 250 });
+  await failTimes(breaker, 1);
+  await clock.advance(COOLDOWN_MS + 500); // time without a trial doesn't count
+  const [hung] = begin(breaker, 1);
+  await clock.advance(249);
+  expect(begin(breaker, 1)[0]?.begun).toBe(1);
+  await clock.advance(1);
+  expect(begin(breaker, 1)[0]?.begun).toBe(0);
+  expect([breaker.state, breaker.retryAfterMs]).toEqual(["open", COOLDOWN_MS]);
+  hung?.succeed();
+  await turn();
+  expect(breaker.stats()).toMatchObject({ state: "open", opened: 2, openings: 2, running: 1 });
+});
+
+it("asks the cooldown each time it opens, with what opened it and how often it has since it was closed", async () => {
+  const asked: unknown[] = [];
+  const cooldown = ({ openings, outcome }: CircuitOpening): number => {
+    asked.push([openings, outcome?.status === "rejected" ? outcome.reason : outcome]);
+    return 100 * openings;
+  };
+  const { breaker, clock } = make({ failures: 1, cooldown });
+  await failTimes(breaker, 1);
+  await clock.advance(100);
+  await failTimes(breaker, 1);
+  expect(breaker.retryAfterMs).toBe(200);
+  await clock.advance(200);
+  await breaker.run(() => 1);
+  await failTimes(breaker, 1);
+  expect([asked, breaker.retryAfterMs]).toEqual([
+    [
+      [1, down],
+      [2, down],
+      [1, down],
+    ],
+    100,
+  ]);
+});
+
+it("stays as it was when the cooldown throws or is none, and rejects with the error", async () => {
+  const broken = new Error("cooldown");
+  const throwing = make({
+    failures: 1,
+    cooldown: () => {
+      throw broken;
+    },
+  }).breaker;
+  await expect(throwing.run(() => Promise.reject(down))).rejects.toBe(broken);
+  const endless = make({ failures: 1, cooldown: () => Infinity }).breaker;
+  await expect(endless.run(() => Promise.reject(down))).rejects.toThrow(RangeError);
+  for (const breaker of [throwing, endless])
+    expect(breaker.stats()).toMatchObject({ state: "closed", running: 0, opened: 0 });
+});
+
+it("turns every call away while its mode is isolated, whatever its state, which goes on by the clock", async () => {
+  const { breaker, clock, changes } = make({ failures: 1 });
+  const [under] = begin(breaker, 1);
+  breaker.mode = "isolated";
+  const error: unknown = await breaker.run(() => 1).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ code: "CIRCUIT_OPEN", retryAfterMs: Infinity });
+  under?.fail(); // counts as before
+  await turn();
+  await clock.advance(COOLDOWN_MS);
+  await expect(breaker.run(() => 1)).rejects.toThrow(CircuitOpenError);
+  expect([breaker.state, changes]).toEqual(["half-open", ["closed > open"]]);
+  breaker.mode = "normal";
+  await breaker.run(() => 1);
+  expect(breaker.stats()).toMatchObject({ state: "closed", rejected: 2 });
+});
+
+it("passes every call while its mode is disabled, and counts none", async () => {
+  const { breaker } = make({ failures: 1 });
+  breaker.mode = "disabled";
+  await failTimes(breaker, 5);
+  expect(breaker.stats()).toMatchObject({ state: "closed", failures: 0, running: 0 });
+  breaker.open(COOLDOWN_MS);
+  expect(await breaker.run(() => "passed")).toBe("passed");
+  expect(breaker.stats()).toMatchObject({ state: "open", rejected: 0 });
+});
+
+it("does all but turn calls away while its mode is metrics-only: who would be turned away passes, and moves nothing", async () => {
+  const { breaker, clock, changes } = make({ failures: 1 });
+  breaker.mode = "metrics-only";
+  await failTimes(breaker, 2);
+  expect(await breaker.run(() => "passed")).toBe("passed");
+  expect(breaker.stats()).toMatchObject({ state: "open", rejected: 2, opened: 1 });
+  await clock.advance(COOLDOWN_MS);
+  const [trial, other] = begin(breaker, 2);
+  other?.fail();
+  await turn();
+  expect(breaker.stats()).toMatchObject({ state: "half-open", rejected: 3, trials: 1, running: 1 });
+  trial?.succeed();
+  await turn();
+  expect(changes).toEqual(["closed > open", "open > half-open", "half-open > closed"]);
+});
+
+it("can be opened and closed by hand, which ends what was under way", async () => {
+  const { breaker, clock, changes } = make({ failures: 1 });
+  const [late] = begin(breaker, 1);
+  breaker.open(500);
+  expect([breaker.state, breaker.retryAfterMs]).toEqual(["open", 500]);
+  breaker.open(100);
+  await clock.advance(100);
+  expect(await breaker.run(() => "trial")).toBe("trial");
+  breaker.open(0);
+  expect(breaker.state).toBe("half-open");
+  breaker.close();
+  breaker.close();
+  late?.fail();
+  await turn();
+  expect(breaker.stats()).toMatchObject({ state: "closed", openings: 0, failures: 0 });
+  expect(changes).toEqual([
+    "closed > open",
+    "open > half-open",
+    "half-open > closed",
+    "closed > half-open",
+    "half-open > closed",
+  ]);
+  expect(() => breaker.open(-1)).toThrow(RangeError);
+  expect(() => breaker.open(1, 0)).toThrow(RangeError);
+});
+
+it("opens by a rule of one's own, and rejects with what that throws", async () => {
+  const broken = new Error("trip");
+  const trip = (): CircuitTrip => ({
+    failures: 0,
+    record(isFailure) {
+      if (!isFailure) throw broken;
+      return true;
+    },
+  });
+  const { breaker } = make({ trip });
+  await expect(breaker.run(() => 1)).rejects.toBe(broken);
+  expect(breaker.stats()).toMatchObject({ state: "closed", running: 0 });
+  await failTimes(breaker, 1);
+  expect(breaker.state).toBe("open");
+});
+
+it("tells whoever listens to events of the calls that it turns away", async () => {
+  const { breaker } = make({ failures: 1, name: "mail" });
+  await failTimes(breaker, 1);
+  const heard: unknown[] = [];
+  const stop = onEvent((event) => heard.push([event.name, event.subject.kind, event.detail]));
+  await expect(breaker.run(() => 1)).rejects.toThrow(CircuitOpenError);
+  await turn();
+  stop();
+  expect(heard).toEqual([["rejected", "circuit-breaker", expect.any(CircuitOpenError)]]);
+});
+
 it("refuses bad options, and rejects instead of throwing", async () => {
   const bad = [{ failures: 0 }, { failures: 1.5 }, { cooldownMs: 0 }, { cooldownMs: Infinity }, { maxTrials: 0 }];
-  for (const options of [...bad, { maxTrialMs: 0 }, { maxTrialMs: Infinity }])
-    expect(() => new CircuitBreaker(options)).toThrow(RangeError);
+  const limits = [{ maxTrialMs: 0 }, { maxTrialMs: Infinity }, { maxHalfOpenMs: 0 }, { successes: 0 }];
+  for (const options of [...bad, ...limits]) expect(() => new CircuitBreaker(options)).toThrow(RangeError);
   await expect(new CircuitBreaker().run(() => 1, { signal: {} as AbortSignal })).rejects.toThrow(TypeError);
 });
 
 it("does what the drawing says under any plan of calls, outcomes and pauses", () => {
   const step = fc.constantFrom("call", "call", "call", "succeed", "fail", "fail", "ignore", "400 ms", "1000 ms");
-  const options = fc.record({ failures: fc.integer({ min: 1, max: 3 }), maxTrials: fc.integer({ min: 1, max: 2 }) });
+  const few = fc.integer({ min: 1, max: 3 });
+  const options = fc.record({ failures: few, maxTrials: few, successes: few });
   const plans = fc.asyncProperty(options, fc.array(step, { maxLength: 40 }), fc.infiniteStream(fc.nat()), play);
   return fc.assert(plans, { numRuns: 1_000 });
 });
@@ -318,12 +537,12 @@ interface ModelCall {
 
 /** The breaker as it is told in words: eras of closed and of tripped, calls of a past era move nothing. */
 async function play(
-  { failures, maxTrials }: { failures: number; maxTrials: number },
+  { failures, maxTrials, successes }: { failures: number; maxTrials: number; successes: number },
   plan: readonly string[],
   picks: Iterator<number>,
 ): Promise<void> {
-  const { breaker, clock } = make({ failures, maxTrials, maxTrialMs: 700 });
-  let [era, isTripped, since, inARow] = [0, false, 0, 0];
+  const { breaker, clock } = make({ failures, maxTrials, successes, maxTrialMs: 700 });
+  let [era, isTripped, since, inARow, succeeded] = [0, false, 0, 0, 0];
   const calls: ModelCall[] = [];
   const state = (): string => {
     if (!isTripped) return "closed";
@@ -347,10 +566,12 @@ async function play(
       await turn();
       if (call?.era === era && step === "succeed") {
         inARow = 0;
-        if (isTripped) [isTripped, era] = [false, era + 1];
+        succeeded += 1;
+        if (isTripped && succeeded >= successes) [isTripped, era] = [false, era + 1];
       } else if (call?.era === era && step === "fail") {
         inARow += 1;
-        if (isTripped || inARow >= failures) [isTripped, since, era] = [true, clock.now(), era + 1];
+        if (isTripped || inARow >= failures)
+          [isTripped, since, era, inARow, succeeded] = [true, clock.now(), era + 1, 0, 0];
       }
     }
     expect(breaker.state).toBe(state());

@@ -189,8 +189,9 @@ export class CircuitBreaker implements Policy {
 
   /** Opens it by hand for so long, at least 0: with 0 it is half-open. `openings` is what it counts then. */
   open(forMs: number, openings: number = this.#openings + 1): void {
-    this.#openUntil = this.#clock.now() + checkMs("forMs", forMs, { min: 0 });
-    this.#openings = openings;
+    checkMs("forMs", forMs, { min: 0 });
+    this.#openings = checkInteger("openings", openings, { min: 1 });
+    this.#openUntil = this.#clock.now() + forMs;
     this.#opened += 1;
     this.#trip = this.#makeTrip(this.#clock);
     this.#turnOver();

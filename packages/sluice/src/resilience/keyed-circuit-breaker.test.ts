@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { CircuitOpenError } from "../errors.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import type { CircuitBreaker } from "./circuit-breaker.ts";
+import { isolate } from "./circuit-isolation.ts";
 import { KeyedCircuitBreaker, type KeyedCircuitBreakerOptions } from "./keyed-circuit-breaker.ts";
 
 const down = new Error("down");
@@ -64,7 +65,7 @@ it("keeps open breakers through a flood of other keys, and half-open ones", asyn
   expect(keyed.stats()).toMatchObject({ keys: 10, tripped: 1 });
 });
 
-it("stays within maxKeys if all are open, and forgets the one that opened first", async () => {
+it("stays within maxKeys if all are open, and forgets the one that has not been used for longest", async () => {
   const { clock, keyed } = make({ maxKeys: 2 });
   await trip(keyed, "first");
   await clock.advance(1_000);
@@ -114,6 +115,36 @@ it("makes each breaker by the options it was made with, whatever becomes of the 
   expect(keyed.for("mail").state).toBe("open");
 });
 
+it("forgets a key that has not been used for long, but none that is in use or still open", async () => {
+  const { clock, keyed } = make({ idleMs: 5_000, cooldownMs: 20_000 });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const call = keyed.run("busy", () => promise);
+  for (const key of ["idle", "isolated", "last"]) keyed.for(key);
+  const handle = isolate(keyed.for("isolated"));
+  await trip(keyed, "open");
+  await clock.advance(5_000);
+  for (let other = 0; other < 6; other += 1) await keyed.run("other", () => {});
+  expect(keyed.stats()).toEqual({ keys: 4, tripped: 1, evicted: 0 }); // busy, isolated, open, other
+  resolve();
+  await call;
+  handle.release();
+  await clock.advance(15_000);
+  for (let other = 0; other < 6; other += 1) await keyed.run("other", () => {});
+  expect(keyed.for("open").state).toBe("half-open"); // though nobody has asked for it since it opened
+  await clock.advance(5_000);
+  for (let other = 0; other < 6; other += 1) await keyed.run("other", () => {});
+  expect(keyed.stats()).toEqual({ keys: 1, tripped: 0, evicted: 0 });
+});
+
+it("lets a flood of keys push out neither one that is isolated nor one that is open, while there is any other", async () => {
+  const { keyed } = make({ maxKeys: 3 });
+  const handle = isolate(keyed.for("isolated"));
+  await trip(keyed, "open");
+  for (let key = 0; key < 100; key += 1) await keyed.run(`${key}`, () => {});
+  expect([keyed.for("isolated").mode, keyed.for("open").state]).toEqual(["isolated", "open"]);
+  handle.release();
+});
+
 it("remembers every key if maxKeys is Infinity", () => {
   const { keyed } = make({ maxKeys: Infinity });
   for (let key = 0; key < 20_000; key += 1) keyed.for(`${key}`);
@@ -121,7 +152,7 @@ it("remembers every key if maxKeys is Infinity", () => {
 });
 
 it("refuses bad options when it is made, and rejects for what is no key", async () => {
-  for (const bad of [{ maxKeys: 0 }, { failures: 0 }, { cooldownMs: -1 }])
+  for (const bad of [{ maxKeys: 0 }, { idleMs: 0 }, { failures: 0 }, { cooldownMs: -1 }])
     expect(() => new KeyedCircuitBreaker(bad)).toThrow(RangeError);
   await expect(make().keyed.run(7 as unknown as string, () => 1)).rejects.toThrow(TypeError);
 });
@@ -140,8 +171,6 @@ interface Entry {
   readonly key: string;
   readonly breaker: CircuitBreaker;
   usedAt: number;
-  openedAt: number;
-  opened: number;
 }
 
 async function play(
@@ -160,17 +189,12 @@ async function play(
     if (known === undefined && entries.length === maxKeys)
       entries = entries.filter((entry) => entry !== victim(entries));
     const breaker = keyed.for(key);
-    if (known === undefined) entries.push({ key, breaker, usedAt: now, openedAt: Number.NaN, opened: 0 });
+    if (known === undefined) entries.push({ key, breaker, usedAt: now });
     else expect(breaker).toBe(known.breaker);
     if (verb === "hang") void keyed.run(key, () => new Promise(() => {})).catch(() => {});
     else await keyed.run(key, () => (verb === "fail" ? Promise.reject(down) : 1)).catch(() => {});
     const entry = entries.find((each) => each.breaker === breaker);
-    if (entry !== undefined) {
-      const { opened } = breaker.stats();
-      if (opened > entry.opened) entry.openedAt = now;
-      entry.opened = opened;
-      entry.usedAt = now;
-    }
+    if (entry !== undefined) entry.usedAt = now;
     const tripped = entries.filter((each) => each.breaker.state !== "closed").length;
     expect(keyed.stats()).toMatchObject({ keys: entries.length, tripped });
   }
@@ -178,7 +202,7 @@ async function play(
 
 /** Who must go for a newcomer. */
 function victim(entries: readonly Entry[]): Entry | undefined {
-  const closed = entries.filter(({ breaker }) => breaker.state === "closed").toSorted((a, b) => a.usedAt - b.usedAt);
-  const [firstOpened] = entries.toSorted((a, b) => a.openedAt - b.openedAt);
-  return closed.find(({ breaker }) => breaker.running === 0) ?? closed[0] ?? firstOpened;
+  const byUse = entries.toSorted((a, b) => a.usedAt - b.usedAt);
+  const closed = byUse.filter(({ breaker }) => breaker.state === "closed");
+  return closed.find(({ breaker }) => breaker.running === 0) ?? closed[0] ?? byUse[0];
 }
