@@ -372,6 +372,17 @@ it("fails the parent with what a child escalates, and a restarted parent has new
   expect(await ids(await parent.ask("children"))).toEqual(["a1", "b1"]);
 });
 
+it("keeps a failure from the parent, and from everybody else, when a child stops", async () => {
+  const { parent } = family(["a", "b"], { onFailure: () => "stop" });
+  const children = await parent.ask("children");
+  await ids(children);
+  await expect(children[0]?.ask("fail")).rejects.toThrow("a1");
+  await turn();
+  expect(await children[1]?.ask("who")).toBe("b1");
+  expect(parent.stats()).toMatchObject({ failed: 0, restarts: 0, children: 1 });
+  expect(unhandled).toEqual([]);
+});
+
 it("passes a failure up through all who escalate", async () => {
   const grand = new Actor<string, Actor<string, Actor<string>>>(
     8,
