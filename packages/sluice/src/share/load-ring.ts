@@ -9,7 +9,7 @@ import { AsyncContext, isContextFree } from "../internal/async-context.ts";
 export class LoadMark {
   // I1  no load waits for itself, by way of however many others
   isOver = false;
-  readonly #askers = new Set<LoadMark>();
+  #askers: Set<LoadMark> | undefined;
 
   /** Calls `fn` as the load. */
   run<T>(fn: () => T): T {
@@ -17,17 +17,17 @@ export class LoadMark {
   }
 
   /** Who runs now will wait for this load: whether that would be for ever. */
-  closesRing(): boolean {
+  await(): boolean {
     const asker = isKnown() ? context.get() : undefined;
     if (asker === undefined || asker.isOver) return false;
     if (asker.#isAwaitedBy(this)) return true;
-    this.#askers.add(asker);
+    (this.#askers ??= new Set()).add(asker);
     return false;
   }
 
   #isAwaitedBy(other: LoadMark): boolean {
     if (this === other) return true;
-    for (const asker of this.#askers) if (!asker.isOver && asker.#isAwaitedBy(other)) return true;
+    for (const asker of this.#askers ?? []) if (!asker.isOver && asker.#isAwaitedBy(other)) return true;
     return false;
   }
 }

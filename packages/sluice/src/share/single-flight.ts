@@ -152,7 +152,7 @@ export class SingleFlight<I, V> {
     this.#byKey.set(key, flight); // before the call, which may come back here
     this.#running.add(flight);
     this.#started += 1;
-    flight.mark.closesRing();
+    flight.mark.await();
     flight.result = this.#call(key, flight);
     if (!mayLeave(options)) return flight.result;
     return follow(flight.result, options, this.#clock, (reason) => {
@@ -163,14 +163,14 @@ export class SingleFlight<I, V> {
 
   #join(key: unknown, flight: Flight<I, V>, input: I, options: WaitOptions | undefined): Promise<V> {
     const { result } = flight;
-    if (result === undefined || flight.mark.closesRing()) throw new SelfWaitError("flight");
+    if (result === undefined || flight.mark.await()) throw new SelfWaitError("flight");
     if (this.#isSame?.(input, flight.input) === false) throw new KeyCollisionError(key);
     flight.shared ??= this.#retries ? whenSettled(result, same, (error) => this.#again(key, flight, error)) : result;
     flight.followers += 1;
     this.#joined += 1;
     if (!mayLeave(options)) return flight.shared;
     return follow(flight.shared, options, this.#clock, (reason) => {
-      flight.followers -= 1;
+      if (flight.followers > 0) flight.followers -= 1; // else all have been given up
       this.#leave(key, flight, reason);
     });
   }
@@ -211,7 +211,7 @@ export class SingleFlight<I, V> {
   }
 
   #leave(key: unknown, flight: Flight<I, V>, reason: unknown): void {
-    if (flight.leader + flight.followers === 0) this.#abandon(key, flight, reason);
+    if (flight.leader + flight.followers === 0 && !flight.mark.isOver) this.#abandon(key, flight, reason);
   }
 
   /** A load that is about to end is joined by nobody. */
