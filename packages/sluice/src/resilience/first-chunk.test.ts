@@ -138,6 +138,25 @@ it("keeps watching its signal while it streams, and no longer", async () => {
   expect([listeners(), await left.next()]).toEqual([0, { done: true, value: undefined }]);
 });
 
+it("asks nothing of a source that has ended", async () => {
+  let asked = 0;
+  const source = {
+    [Symbol.asyncIterator]: () => ({
+      next() {
+        asked += 1;
+        return Promise.resolve(asked === 2 ? { done: true, value: undefined } : { done: false, value: asked });
+      },
+    }),
+  } as AsyncIterable<number>;
+  const chunks = await firstChunk(source);
+  expect(await all(chunks)).toEqual([1]);
+  expect([await chunks.next(), await chunks.return?.(), asked]).toEqual([
+    { done: true, value: undefined },
+    { done: true, value: undefined },
+    2,
+  ]);
+});
+
 it("rejects whoever waits for a chunk when the signal aborts, though the source hangs, and closes the source once", async () => {
   const call = new AbortController();
   let closed = 0;
