@@ -92,6 +92,7 @@ it("F10.4: tells that a hedge makes several calls for one slot", () => {
 
 it("C112: tells that a limit around a timeout has its slot back before the work has ended", () => {
   expect(problemsOf(slots, timeout(1_000))).toEqual(["C112 slot-freed-early 0 1"]);
+  expect(problemsOf(slots, timeout(1_000, { mode: "cooperative" }))).toEqual([]);
 });
 
 it("J45: tells of a timeout that one around it never lets come", () => {

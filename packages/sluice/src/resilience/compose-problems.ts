@@ -97,8 +97,9 @@ const RULES: readonly Rule[] = [
     failureMode: "C112",
     outer: SLOTS,
     inner: TIMEOUT,
+    when: (_, inner) => !("mode" in inner && inner.mode === "cooperative"),
     evidence: "has its slot back when the timeout answers, though work that ignores its signal goes on",
-    remedy: "put the timeout outside the limit",
+    remedy: 'put the timeout outside the limit, or have it wait for its work: `mode: "cooperative"`',
   },
   {
     rule: "timeout-never-reached",

@@ -115,6 +115,8 @@ function runLayer<T>(
 
 /** Of a call through stages that follow each other: one object and one promise for all of them. */
 class Passage<T> implements StagedCall, EnclosedWork {
+  /** One is always there, or a full garbage collection would forget their layout, and the code optimized for them. */
+  static readonly sample: unknown = new Passage([], () => {}, PLAIN, 0, NOTHING);
   // I1  each stage that let the call in is left once, the innermost first
   // I2  #leaving is the stage that was left last: the next is left when what that one returned has settled
   // I3  at most one of the stages has a context; those inside of it, from #handedAt on, have #handed around them
