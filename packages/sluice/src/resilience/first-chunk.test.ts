@@ -133,6 +133,10 @@ it("keeps watching its signal while it streams, and no longer", async () => {
   expect(listeners()).toBe(1);
   expect(await all(read)).toEqual([1, 2]);
   expect(listeners()).toBe(0);
+  const failing = await firstChunk(broken(1), { signal });
+  await failing.next();
+  await expect(failing.next()).rejects.toThrow("broken");
+  expect(listeners()).toBe(0);
   const left = await firstChunk(oneAndTwo(), { signal });
   await left.return?.();
   expect([listeners(), await left.next()]).toEqual([0, { done: true, value: undefined }]);
