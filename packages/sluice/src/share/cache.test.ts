@@ -74,8 +74,8 @@ it("C073: nine parallel calls over three keys are three loads", async () => {
 
 it("F12.1: forgets a load that failed or threw, so that the next one tries anew", async () => {
   let calls = 0;
-  const cache = new Cache(
-    (_: string): Promise<string> => {
+  const cache = new Cache<string, string>(
+    (): Promise<string> => {
       calls += 1;
       if (calls === 1) throw new Error("threw");
       return calls === 2 ? Promise.reject(new Error("failed")) : Promise.resolve("value");
@@ -142,15 +142,15 @@ it("J24: one caller's abort or timeout leaves the load to the others, and aborts
   const call = new AbortController();
   const first = cache.load("a", { signal: call.signal });
   const second = cache.load("a", { timeoutMs: 100 });
-  const { signal } = loads[0]?.context as CacheLoadContext<string>;
+  const signal = loads[0]?.context.signal;
   call.abort(new Error("gone"));
   await expect(first).rejects.toBe(call.signal.reason);
-  expect(signal.aborted).toBe(false);
+  expect(signal?.aborted).toBe(false);
   second.catch(() => {});
   await clock.advance(100);
   await expect(second).rejects.toBeInstanceOf(TimeoutError);
-  expect(signal.aborted).toBe(true);
-  expect(signal.reason).toBeInstanceOf(TimeoutError);
+  expect(signal?.aborted).toBe(true);
+  expect(signal?.reason).toBeInstanceOf(TimeoutError);
   expect(cache.stats().loading).toBe(0);
 });
 
@@ -395,24 +395,27 @@ it("is found by its name, and tells how long its oldest load has been under way"
 });
 
 it("refuses bad options by name, rule and value", () => {
-  const cache = (options: object): unknown => new Cache(() => 1, options as CacheOptions<unknown, number>);
-  expect(() => cache({ maxEntries: 0 })).toThrow("maxEntries must be an integer >= 1, got 0");
-  expect(() => cache({})).toThrow("maxEntries must be a number, got undefined");
-  expect(() => cache({ maxEntries: 1, maxWeight: 0.5 })).toThrow(
+  expect(() => make({ maxEntries: 0 })).toThrow("maxEntries must be an integer >= 1, got 0");
+  expect(() => make({})).toThrow("maxEntries must be a number, got undefined");
+  expect(() => make({ maxEntries: 1, maxWeight: 0.5 })).toThrow(
     "maxWeight must be an integer >= 0 or Infinity, got 0.5",
   );
-  expect(() => cache({ maxEntries: 1, ttlMs: -1 })).toThrow("ttlMs must be >= 0, got -1");
+  expect(() => make({ maxEntries: 1, ttlMs: -1 })).toThrow("ttlMs must be >= 0, got -1");
   expect(() => new Cache("x" as never, { maxEntries: 1 })).toThrow("load must be a function, got string");
   const { cache: good } = stage();
   expect(() => good.set("a", "b", { ttlMs: Number.NaN })).toThrow("ttlMs must be >= 0, got NaN");
   expect(good.size).toBe(0);
 });
 
+function make(options: object): Cache<string, number> {
+  return new Cache(() => 1, options as CacheOptions<string, number>);
+}
+
 interface Load {
   readonly key: string;
   readonly context: CacheLoadContext<string>;
-  resolve(value: string): void;
-  reject(reason: unknown): void;
+  readonly resolve: (value: string) => void;
+  readonly reject: (reason: unknown) => void;
 }
 
 /** A cache whose loads are settled by hand. */

@@ -192,23 +192,6 @@ it("keeps that there is nothing for a time of its own", async () => {
 });
 
 it("spreads the ends of what was kept together by up to the jitter, as the random numbers say", async () => {
-  const ends = async (seed: number): Promise<number[]> => {
-    const clock = new VirtualClock();
-    const random = seededRandom(seed);
-    const cache = new Cache((key: number) => key, {
-      maxEntries: 200,
-      ttlMs: 1_000,
-      clock,
-      freshness: freshness({ jitter: 0.2, random }),
-    });
-    for (let key = 0; key < 200; key += 1) cache.set(key, key);
-    const found: number[] = [];
-    for (let ms = 0; ms <= 1_000; ms += 10) {
-      found.push([...cache].length);
-      await clock.advance(10);
-    }
-    return found;
-  };
   const found = await ends(7);
   expect(found.slice(0, 81)).toEqual(Array.from({ length: 81 }, () => 200));
   expect(found[90]).toBeGreaterThan(60);
@@ -290,6 +273,20 @@ it("refuses bad options by name, rule and value", () => {
   expect(() => freshness({ idleMs: "1" as never })).toThrow("idleMs must be a number, got string");
   expect(() => freshness({ onError: 1 as never })).toThrow("onError must be a function, got number");
 });
+
+/** How many of 200 values that were kept together are there at every tenth millisecond. */
+async function ends(seed: number): Promise<number[]> {
+  const clock = new VirtualClock();
+  const rules = freshness({ jitter: 0.2, random: seededRandom(seed) });
+  const cache = new Cache((key: number) => key, { maxEntries: 200, ttlMs: 1_000, clock, freshness: rules });
+  for (let key = 0; key < 200; key += 1) cache.set(key, key);
+  const found: number[] = [];
+  for (let ms = 0; ms <= 1_000; ms += 10) {
+    found.push([...cache].length);
+    await clock.advance(10);
+  }
+  return found;
+}
 
 interface Load {
   readonly signal: AbortSignal;

@@ -23,7 +23,7 @@ export class SieveNode<K> {
 export class Sieve<K, N extends SieveNode<K>> {
   // I1  a node is in the ring, where each is newer than the one before, exactly while it is in `nodes`
   // I2  #youngs nodes are young, all of them newer than #youngHand; `weight` is the sum over all nodes
-  // I3  no key is both in `nodes` and among the ghosts, of which there are at most as many as there were nodes
+  // I3  no key is both in `nodes` and among the ghosts, of which there are at most twice as many as there were nodes
   readonly nodes: Map<K, N> = new Map();
   weight = 0;
   /** No node, but where the ends of the ring meet. */
@@ -73,17 +73,16 @@ export class Sieve<K, N extends SieveNode<K>> {
       if (node === this.#end || node.isYoung !== isTrial) continue;
       if (!node.isUsed) {
         if (isTrial) this.#ghosts.add(node.key);
-        if (this.#ghosts.size * 2 > this.nodes.size) {
+        if (this.#ghosts.size > this.nodes.size) {
           this.#olderGhosts = this.#ghosts;
           this.#ghosts = new Set();
         }
         return node;
       }
-      node.isUsed = false;
       if (isTrial) {
-        node.isYoung = false;
+        node.isYoung = false; // but used still: it has a round more than others to prove itself
         this.#youngs -= 1;
-      }
+      } else node.isUsed = false;
     }
   }
 }

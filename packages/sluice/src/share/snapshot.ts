@@ -63,10 +63,10 @@ export class Snapshot<T> {
   #changedAt: number;
   #conflicts = 0;
 
-  constructor(value: DeepReadonly<T>, options: SnapshotOptions = {}) {
+  constructor(value: T, options: SnapshotOptions = {}) {
     this.#freezes = options.freeze ?? true;
     this.#clock = options.clock ?? systemClock;
-    this.#now = Object.freeze({ value: this.#fix(value), version: 1 });
+    this.#now = Object.freeze({ value: this.#fix(value as DeepReadonly<T>), version: 1 });
     this.#changedAt = this.#clock.now();
     this.name = options.name;
     register("snapshot", options, this);
