@@ -215,13 +215,13 @@ it("keeps the keys that somebody waits for, beyond maxKeys if need be", async ()
   expect(limiter.stats()).toMatchObject({ granted: 6, keys: 2, evicted: 1 });
 });
 
-it("keeps a million keys apart", () => {
+it("keeps 200,000 keys apart", () => {
   const limiter = new KeyedRateLimiter({ count: 1, perMs: 1_000_000, clock: new VirtualClock() });
   let taken = 0;
-  for (let user = 0; user < 1_000_000; user += 1) if (limiter.tryTake(`user-${user}`)) taken += 1;
-  expect(taken).toBe(1_000_000);
-  for (let user = 0; user < 1_000_000; user += 997) expect(limiter.tryTake(`user-${user}`)).toBe(false);
-  expect(limiter.stats().keys).toBe(1_000_000);
+  for (let user = 0; user < 200_000; user += 1) if (limiter.tryTake(`user-${user}`)) taken += 1;
+  expect(taken).toBe(200_000);
+  for (let user = 0; user < 200_000; user += 97) expect(limiter.tryTake(`user-${user}`)).toBe(false);
+  expect(limiter.stats().keys).toBe(200_000);
 });
 
 it("does what a limiter of its own for each key does, under any plan", () => {

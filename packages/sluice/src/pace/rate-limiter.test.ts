@@ -84,6 +84,12 @@ it.each([
   },
 );
 
+it("J01: lets a list of 20,000 start no faster than the provider allows, though all of it was handed over in one turn", async () => {
+  const starts = await backlog(20_000, { count: 100, perMs: 1_000, burst: 10 });
+  expect(starts.length).toBe(20_000);
+  expect(most(starts, 1_000)).toBe(109);
+});
+
 it("lets a full bucket out at once with burst, and up to count + burst - 1 into one span", async () => {
   const starts = await backlog(1_000, { count: 18, perMs: 1_000, burst: 5 });
   expect(starts.filter((at) => at === 0).length).toBe(5);

@@ -120,6 +120,7 @@ export class RateTable {
       const low = words[2 * at] as number;
       if (low !== 0) this.#put(low, words[2 * at + 1] as number, values[at + 1] as number);
     }
+    (values.buffer as { transfer?(bytes: number): unknown }).transfer?.(0); // or collecting it takes longer than all else
   }
 
   /** Two lanes of a multiplicative hash, mixed as in MurmurHash3. */
