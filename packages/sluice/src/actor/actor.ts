@@ -24,7 +24,7 @@ export interface Actor<in M, out R = unknown> extends AsyncDisposable {
    */
   tell(message: M, options?: WaitOptions): Promise<boolean>;
 
-  /** True if the message is in; false if there is no room for it, or the actor is closed. Throws only what `copy` throws. */
+  /** True if the message is in; false if there is no room for it, or the actor is closed. Throws only what `copy` or `whenFull` throws. */
   tryTell(message: M): boolean;
 
   /**

@@ -121,6 +121,19 @@ it("makes another for a key whose actor has failed for good", async () => {
   expect(log).toEqual(["ann loaded", "ann saved", "ann loaded"]);
 });
 
+it("surfaces what a told message escalates", async () => {
+  const unhandled: unknown[] = [];
+  const others = process.listeners("unhandledRejection");
+  process.removeAllListeners("unhandledRejection").on("unhandledRejection", (error) => unhandled.push(error));
+  const { accounts } = bank({ onFailure: () => "escalate" });
+  await accounts.tell("ann", 0);
+  for (let round = 0; round < 4; round += 1) await turn();
+  process.removeAllListeners("unhandledRejection");
+  for (const each of others) process.on("unhandledRejection", each);
+  expect(unhandled).toMatchObject([{ message: "ann" }]);
+  expect(accounts.has("ann")).toBe(false);
+});
+
 it("leaves to its old actor no way to work beside the new one", async () => {
   const clock = new VirtualClock();
   const kept: { tell(message: string): Promise<boolean> }[] = [];

@@ -146,8 +146,17 @@ class Actors<K, M, R> implements KeyedActors<K, M, R>, Keeper {
     const actor = idle as ManagedActor<M, R>;
     this.#leaving.delete(actor);
     if (hasState) return void this.#idle.add(actor);
-    this.#forget(actor);
+    this.ended(actor);
     actor.close(); // its own code may still hold it, and must not make a second one of its key
+  }
+
+  ended(actor: object): void {
+    const key = this.#keys.get(actor);
+    if (!this.#keys.delete(actor)) return;
+    this.#counts.passivated += 1;
+    this.#actors.delete(key as K);
+    this.#idle.delete(actor as ManagedActor<M, R>);
+    this.#leaving.delete(actor as ManagedActor<M, R>);
   }
 
   #actorFor(key: K): ManagedActor<M, R> {
@@ -188,17 +197,7 @@ class Actors<K, M, R> implements KeyedActors<K, M, R>, Keeper {
     this.#actors.set(key, actor);
     this.#keys.set(actor, key);
     this.#counts.made += 1;
-    actor.watch(() => this.#forget(actor));
     return actor;
-  }
-
-  #forget(actor: ManagedActor<M, R>): void {
-    const key = this.#keys.get(actor);
-    if (!this.#keys.delete(actor)) return;
-    this.#counts.passivated += 1;
-    this.#actors.delete(key as K);
-    this.#idle.delete(actor);
-    this.#leaving.delete(actor);
   }
 }
 

@@ -32,6 +32,8 @@ type Order = "idle" | "restart" | { readonly error: unknown };
 export interface Keeper {
   /** In this turn nothing has been sent to it yet. */
   becameIdle(actor: object, hasState: boolean): void;
+  /** It is over, for whatever reason. */
+  ended(actor: object): void;
 }
 
 export interface ManagedActor<M, R> extends Actor<M, R> {
@@ -374,6 +376,7 @@ class MailboxActor<M, R> implements ManagedActor<M, R>, Owner, Parent, Child {
     await this.#putAway("end", this.#ending.isGentle);
     this.#idle?.stop();
     this.#home?.children.delete(this);
+    this.keeper?.ended(this);
     this.#ending.tell();
     this.#grantDrains();
   }
