@@ -186,7 +186,7 @@ it.each([
 
 it("makes no key for what is idempotent without one", async () => {
   const { url, seen, fetch } = await open([status(503), status(200)], { makeKeys: true });
-  await fetch(url, { method: "PUT", body: "1" });
+  await fetch(url, { method: "put", body: "1" });
   expect(seen.map(({ key }) => key)).toEqual([undefined, undefined]);
 });
 

@@ -288,7 +288,7 @@ it("leaves neither timer nor listener of its deadline once it has an answer", as
   expect([clock.timers, ...listeners]).toEqual([0, 0, 0]);
 });
 
-it("does not begin a wait that the deadline would end, and says what was missing", async () => {
+it("J46: does not begin a wait that the deadline would end, and says what was missing", async () => {
   const { result, startedAt, endedAt } = await follow(() => unavailable(), { deadline: 250 });
   expect(result).toBeInstanceOf(DeadlineError);
   expect(result).toMatchObject({ code: "DEADLINE", leftMs: 150, neededMs: 200, cause: { status: 503 } });
