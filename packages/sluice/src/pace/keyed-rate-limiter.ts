@@ -16,7 +16,7 @@ import {
   type RateLineOptions,
 } from "./rate-limiter.ts";
 import { checkCost } from "./rate-rule.ts";
-import { type Key, RateTable } from "./rate-table.ts";
+import { type RateKey, RateTable } from "./rate-table.ts";
 import { convert, TokenBucket, type TokenBucketLimit } from "./token-bucket.ts";
 
 export interface KeyedRateLimiterOptions extends TokenBucketLimit, RateLineOptions {
@@ -49,7 +49,7 @@ export class KeyedRateLimiter {
   readonly #line: RateLineOptions;
   readonly #clock: Clock;
   readonly #table: RateTable;
-  readonly #lines = new Map<Key, Line>();
+  readonly #lines = new Map<RateKey, Line>();
   #rate: TokenBucketLimit;
   #granted = 0;
   #rejected = 0;
@@ -86,7 +86,7 @@ export class KeyedRateLimiter {
   }
 
   /** How long until the key has `cost` tokens, if all that wait for it stay; 0 if it has them. A question makes no key. */
-  retryAfterMs(key: Key, cost = 1): number {
+  retryAfterMs(key: RateKey, cost = 1): number {
     this.#check(key, cost);
     const line = this.#lines.get(key);
     if (line !== undefined) return line.retryAfterMs(cost);
@@ -95,7 +95,7 @@ export class KeyedRateLimiter {
   }
 
   /** Calls `fn` once the key's tokens are there. They come back only if it isn't called. */
-  async run<T>(key: Key, fn: Task<T>, options: RateLimiterTakeOptions = {}): Promise<T> {
+  async run<T>(key: RateKey, fn: Task<T>, options: RateLimiterTakeOptions = {}): Promise<T> {
     const { signal } = options;
     if (!this.#admits(key, options)) await this.#wait(key, options);
     if (signal?.aborted === true) this.#giveBack(key, options.cost); // it may have come between the grant and this turn
@@ -104,7 +104,7 @@ export class KeyedRateLimiter {
   }
 
   /** As `RateLimiter.take`, for the key: first come, first served. */
-  take(key: Key, options: RateLimiterTakeOptions = {}): Promise<void> {
+  take(key: RateKey, options: RateLimiterTakeOptions = {}): Promise<void> {
     try {
       return this.#admits(key, options) ? Promise.resolve() : this.#wait(key, options);
     } catch (error) {
@@ -113,7 +113,7 @@ export class KeyedRateLimiter {
   }
 
   /** Takes `cost` tokens of the key now, or none. Overtakes nobody: false while others wait for it. */
-  tryTake(key: Key, cost = 1): boolean {
+  tryTake(key: RateKey, cost = 1): boolean {
     const isTaken = this.#tryTake(key, cost);
     if (!isTaken) {
       this.#rejected += 1;
@@ -123,7 +123,7 @@ export class KeyedRateLimiter {
   }
 
   /** Nobody starts for the key for so long from now. At least 0. After that it has one token, and others as they come. */
-  pauseFor(key: Key, ms: number): void {
+  pauseFor(key: RateKey, ms: number): void {
     this.#check(key, 1);
     checkMs("ms", ms, { min: 0 });
     const now = this.#clock.now();
@@ -144,12 +144,12 @@ export class KeyedRateLimiter {
   }
 
   /** Throws for bad options, and the signal's reason if it is aborted already. */
-  #admits(key: Key, options: RateLimiterTakeOptions): boolean {
+  #admits(key: RateKey, options: RateLimiterTakeOptions): boolean {
     checkWait(options);
     return this.#tryTake(key, options.cost);
   }
 
-  #tryTake(key: Key, cost = 1): boolean {
+  #tryTake(key: RateKey, cost = 1): boolean {
     this.#check(key, cost);
     if (this.#lines.size > 0 && this.#lines.has(key)) return false;
     const now = this.#clock.now();
@@ -165,14 +165,14 @@ export class KeyedRateLimiter {
     return true;
   }
 
-  #wait(key: Key, options: RateLimiterTakeOptions): Promise<void> {
+  #wait(key: RateKey, options: RateLimiterTakeOptions): Promise<void> {
     const line = this.#lines.get(key) ?? this.#open(key);
     const granted = line.take(options);
     if (line.waiting === 0) this.#close(key, line); // it was turned away
     return granted;
   }
 
-  #open(key: Key): Line {
+  #open(key: RateKey): Line {
     const line = new Line(this.#rate, this.#line, (ended) => this.#close(key, ended));
     const slot = this.#table.find(key);
     if (slot !== -1) {
@@ -183,7 +183,7 @@ export class KeyedRateLimiter {
     return line;
   }
 
-  #close(key: Key, line: Line): void {
+  #close(key: RateKey, line: Line): void {
     if (this.#lines.get(key) !== line) return;
     this.#lines.delete(key);
     const { granted, rejected, timedOut, aborted } = line.stats();
@@ -194,7 +194,7 @@ export class KeyedRateLimiter {
     this.#keep(key, line.bucket.tat, this.#clock.now());
   }
 
-  #giveBack(key: Key, cost = 1): void {
+  #giveBack(key: RateKey, cost = 1): void {
     this.#granted -= 1;
     const tokensMs = cost * this.#limit.intervalMs;
     const line = this.#lines.get(key);
@@ -203,7 +203,7 @@ export class KeyedRateLimiter {
     if (slot !== -1) this.#table.set(slot, this.#table.get(slot) - tokensMs);
   }
 
-  #check(key: Key, cost: number): void {
+  #check(key: RateKey, cost: number): void {
     if (typeof key !== "string" && !Number.isSafeInteger(key))
       throw new TypeError(`key must be a string or an integer, got ${typeof key === "number" ? key : typeof key}`);
     checkCost(cost, this.#limit.maxCost);
@@ -213,12 +213,12 @@ export class KeyedRateLimiter {
     return tat + (cost - this.#limit.maxCost) * this.#limit.intervalMs;
   }
 
-  #tat(key: Key, now: number): number {
+  #tat(key: RateKey, now: number): number {
     const slot = this.#table.find(key);
     return slot === -1 ? now : Math.max(now, this.#table.get(slot));
   }
 
-  #keep(key: Key, tat: number, now: number): void {
+  #keep(key: RateKey, tat: number, now: number): void {
     const slot = this.#table.find(key);
     if (slot === -1) this.#add(tat, now);
     else this.#table.set(slot, tat);

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { seededRandom } from "../testing/seeded-random.ts";
-import { type Key, RateTable } from "./rate-table.ts";
+import { type RateKey, RateTable } from "./rate-table.ts";
 
 const keys = fc.oneof(fc.nat(40), fc.nat(40).map(String));
 
@@ -9,7 +9,7 @@ it("is a map from keys to numbers, whatever comes and goes in which order", () =
   const step = fc.record({ key: keys, act: fc.constantFrom("put", "put", "put", "remove", "look") });
   const plans = fc.property(fc.array(step, { maxLength: 300 }), fc.nat(), (plan, seed) => {
     const table = new RateTable(seededRandom(seed));
-    const model = new Map<Key, number>();
+    const model = new Map<RateKey, number>();
     for (const [id, { key, act }] of plan.entries()) {
       const slot = table.find(key);
       expect(slot === -1 ? undefined : table.get(slot)).toBe(model.get(key));

@@ -8,7 +8,8 @@
  */
 import type { Random } from "../internal/random.ts";
 
-export type Key = string | number;
+/** Whose rate it is: a string, or an integer. */
+export type RateKey = string | number;
 
 const MIN_SLOTS = 16;
 /** Full beyond this, it grows by half; with less than an eighth in use, it shrinks. */
@@ -36,7 +37,7 @@ export class RateTable {
   }
 
   /** Where the key is, until the table changes; -1 if it isn't there. */
-  find(key: Key): number {
+  find(key: RateKey): number {
     this.#hash(key);
     const words = this.#words;
     const low = this.#low;
@@ -124,7 +125,7 @@ export class RateTable {
   }
 
   /** Two lanes of a multiplicative hash, mixed as in MurmurHash3. */
-  #hash(key: Key): void {
+  #hash(key: RateKey): void {
     let low = this.#seed;
     let high = ~low;
     if (typeof key === "string") {

@@ -10,13 +10,14 @@ import { checkWait } from "../internal/check.ts";
 import type { WaitOptions } from "../policy.ts";
 import type { KeyedRateLimiter } from "./keyed-rate-limiter.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
+import type { RateKey } from "./rate-table.ts";
 
 /** What one of the limiters is to be charged. Several for one bucket are added up. */
 export type RateCharge = Readonly<{
   /** Tokens. @default 1 */
   cost?: number | undefined;
 }> &
-  (Readonly<{ limiter: RateLimiter }> | Readonly<{ limiter: KeyedRateLimiter; key: string | number }>);
+  (Readonly<{ limiter: RateLimiter }> | Readonly<{ limiter: KeyedRateLimiter; key: RateKey }>);
 
 export interface TakeAllOptions extends WaitOptions {
   /** @default systemClock */
@@ -78,6 +79,6 @@ function take(charge: RateCharge): void {
   else charge.limiter.tryTake(charge.cost);
 }
 
-function keyOf(charge: RateCharge): string | number | undefined {
+function keyOf(charge: RateCharge): RateKey | undefined {
   return "key" in charge ? charge.key : undefined;
 }
