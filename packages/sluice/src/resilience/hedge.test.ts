@@ -405,6 +405,8 @@ it("ends with its deadline, and begins nothing that has not the time it needs", 
   await expect(hanging.policy.run(() => 1)).rejects.toBe(within.signal.reason);
 
   using short = Deadline.after(150, { clock });
+  expect(await hedge({ hedgeAfterMs: 100, within: short, clock }).run(() => 1)).toBe(1);
+  expect(getEventListeners(short.signal, "abort").length).toBe(0);
   const policy = hedge({ hedgeAfterMs: 100, neededMs: 80, within: short, clock });
   const slow = policy.run(({ attempt }) => sleep(120, { clock }).then(() => attempt));
   await clock.advance(130);
