@@ -208,7 +208,7 @@ export class Cache<K, V> {
       this.#keep(key, error as V, undefined, { ttlMs: freshness.failureTtlMs });
     }
     if (load.callers > 0) throw error;
-    notice?.("failed", this, error);
+    if (load.isWanted) notice?.("failed", this, error); // else it was abandoned, and is nobody's
     return undefined as V; // nobody gets it
   }
 
