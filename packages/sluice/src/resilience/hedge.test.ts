@@ -377,6 +377,11 @@ it("begins nothing when classify, the budget or fn has aborted the run", async (
   const result = hedge({ hedgeAfterMs: 10, clock }).run(() => (call.abort("gone"), "value"), call);
   await expect(result).rejects.toBe("gone");
   expect(clock.timers).toBe(0);
+  const left = new AbortController();
+  let asked = 0;
+  const budget = { onCall: (): void => {}, trySpend: (): boolean => (asked += 1) > 0 };
+  await scene([-10, 1], { ...aborting(left)[0], budget }).outcome(left.signal);
+  expect(asked).toBe(0);
 });
 
 it("runs the extra attempts in the async context of the call, also on a clock that has none", async () => {
