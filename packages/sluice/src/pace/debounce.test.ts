@@ -45,7 +45,7 @@ it.each([
   ["the first", { leading: true, trailing: false }, "0(0) 400(400)"],
   ["the first and the last, which is one if the burst is", { leading: true }, "0(0) 240(140) 400(400)"],
   ["none, if neither is asked for", { trailing: false }, ""],
-])("J58: runs %s", async (_, options, runs) => {
+])("J58, S06: runs %s", async (_, options, runs) => {
   expect(await runsOf(100, burst, options)).toBe(runs);
 });
 

@@ -34,9 +34,9 @@ async function runsOf(waitMs: number, calls: readonly number[], options: Throttl
 const calls = [0, 20, 40, 60, 80, 120, 140, 400];
 
 it.each([
-  ["J61: at both edges", {}, "0(0) 100(80) 200(140) 400(400)"],
-  ["J62: at the first edge", { trailing: false }, "0(0) 120(120) 400(400)"],
-  ["J63: at the last edge", { leading: false }, "100(80) 200(140) 500(400)"],
+  ["J61, S07, S08: at both edges", {}, "0(0) 100(80) 200(140) 400(400)"],
+  ["J62, S08: at the first edge", { trailing: false }, "0(0) 120(120) 400(400)"],
+  ["J63, S08: at the last edge", { leading: false }, "100(80) 200(140) 500(400)"],
   ["J59: at no edge", { leading: false, trailing: false }, ""],
 ])("%s, it runs at most once in the wait, and the last call of it at its end", async (_, options, runs) => {
   expect(await runsOf(100, calls, options)).toBe(runs);

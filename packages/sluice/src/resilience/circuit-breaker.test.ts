@@ -91,7 +91,7 @@ it("J49: turns calls away while open without trying, and says when to come back"
   expect(error).toMatchObject({ code: "CIRCUIT_OPEN", retryAfterMs: 750 });
 });
 
-it("J50: half-opens by the clock though calls come all the time, with no timer of its own", async () => {
+it("J50, D05: half-opens by the clock though calls come all the time, with no timer of its own", async () => {
   const { breaker, clock, changes } = make();
   await failTimes(breaker, 5);
   const got: boolean[] = [];
@@ -107,7 +107,7 @@ it("J50: half-opens by the clock though calls come all the time, with no timer o
 it.each([
   [200, 1],
   [200, 3],
-])("J51: of %d calls that come together after the cooldown, %d reach the dependency", async (calls, maxTrials) => {
+])("J51, D07, S05: of %d calls that come together after the cooldown, %d reach the dependency", async (calls, maxTrials) => {
   const { breaker, clock } = make({ maxTrials });
   await failTimes(breaker, 5);
   await clock.advance(COOLDOWN_MS);
@@ -152,7 +152,7 @@ it("C093: half-opens on time though a failure arrives after it has opened", asyn
   expect(breaker.stats()).toMatchObject({ state: "closed", opened: 1 });
 });
 
-it("C097: lets results of an earlier state move nothing, be they failures or successes", async () => {
+it("C097, J52: lets results of an earlier state move nothing, be they failures or successes", async () => {
   const { breaker, clock } = make();
   const [late, ...old] = begin(breaker, 11);
   await failTimes(breaker, 5);

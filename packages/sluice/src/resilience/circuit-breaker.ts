@@ -190,10 +190,11 @@ export class CircuitBreaker implements Policy {
   /** Opens it by hand for so long, at least 0: with 0 it is half-open. `openings` is what it counts then. */
   open(forMs: number, openings: number = this.#openings + 1): void {
     checkMs("forMs", forMs, { min: 0 });
-    this.#openings = checkInteger("openings", openings, { min: 1 });
+    checkInteger("openings", openings, { min: 1 });
+    this.#trip = this.#makeTrip(this.#clock); // first: it may throw
+    this.#openings = openings;
     this.#openUntil = this.#clock.now() + forMs;
     this.#opened += 1;
-    this.#trip = this.#makeTrip(this.#clock);
     this.#turnOver();
   }
 
