@@ -413,7 +413,7 @@ it("J30: lets nobody start while it is paused, such as after an answer that said
   await clock.advance(4_000);
   await Promise.all([...waits, hurried]);
   expect(starts).toEqual([0, 0, 3_000, 3_000]);
-  expect(() => limiter.pauseFor(-1)).toThrow(RangeError);
+  for (const bad of [-1, Infinity, Number.NaN]) expect(() => limiter.pauseFor(bad)).toThrow(RangeError);
 });
 
 it("ends the wait of who would have been in time, but for a pause that came later", async () => {

@@ -154,9 +154,9 @@ export class RateLimiter implements Policy {
     return { readyAt: now + waitMs, waitMs, ready: place, cancel: () => this.#cancel(place) };
   }
 
-  /** Nobody starts for so long from now, such as after an answer that says `Retry-After`. At least 0. */
+  /** Nobody starts for so long from now, such as after an answer that says `Retry-After`. Finite, at least 0. */
   pauseFor(ms: number): void {
-    this.#pausedUntil = Math.max(this.#pausedUntil, this.#clock.now() + checkMs("ms", ms));
+    this.#pausedUntil = Math.max(this.#pausedUntil, this.#clock.now() + checkMs("ms", ms, { min: 0 }));
     this.#serve();
   }
 
