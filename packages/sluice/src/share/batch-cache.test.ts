@@ -30,6 +30,7 @@ it("keeps nothing longer than ttlMs, counted from when its load began", async ()
 it("forgets one or all, and replaces what is set again", async () => {
   const cache = new BatchCache<number>({ maxEntries: 2 });
   for (const id of [1, 2, 2]) cache.set(id, Promise.resolve(id * 10));
+  expect(await cache.get(1)).toBe(10); // replacing 2 has pushed nothing out
   cache.set(1, Promise.resolve(11));
   expect([cache.size, await cache.get(1), await cache.get(2)]).toEqual([2, 11, 20]);
   cache.delete(1);

@@ -52,15 +52,15 @@ export class BatchCall<K, V> implements Batched {
   async send(): Promise<void> {
     if (this.size === 0) return;
     const fn = this.#owner.start(this);
-    const places = [...this.places];
-    const keys = places.filter((key): key is K => key !== GONE);
+    const wanted = this.places.map((key) => key !== GONE);
+    const keys = this.places.filter((key): key is K => key !== GONE);
     try {
       const answer = await fn([...keys], { signal: this.#controller.signal });
       if (answer?.length !== keys.length) throw new BatchAnswerError(keys.length, answer?.length);
-      const outcomes = answer.values();
-      const byPlace = places.map((key) => key !== GONE && outcomes.next().value);
+      let next = 0;
+      const outcomes = wanted.map((isWanted) => (isWanted ? answer[next++] : undefined));
       this.#answer((place) => {
-        const outcome = byPlace[place];
+        const outcome = outcomes[place];
         if (outcome instanceof Error) throw outcome;
         return outcome as V;
       });

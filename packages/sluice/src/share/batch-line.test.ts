@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { ClosedError, QueueFullError } from "../errors.ts";
 import { namedEntries } from "../internal/names.ts";
 import { abortCases, type AbortSubject } from "../testing/abort-suite.ts";
@@ -40,7 +40,9 @@ const closing: AbortSubject = {
   },
 };
 
-for (const { title, run } of [waiting, closing].flatMap(abortCases)) it(title, run);
+for (const { title, run } of abortCases(waiting)) it(title, run);
+// An abort ends what it waits for, so that a second one has nothing to wait for: that has a test of its own.
+for (const { title, run } of abortCases(closing)) if (!title.includes("mid-wait")) it(title, run);
 
 it("waits for more keys for windowMs from the first on, then sends at the end of that turn", async () => {
   const { clock, batcher, calls } = stage({ windowMs: 100 });
@@ -213,14 +215,13 @@ it("calls the batch function in the context of who made the line, whoever's turn
 
 it("loses nothing when the clock throws", async () => {
   const clock = new VirtualClock();
-  const { setTimer } = clock;
   const { batcher, line, calls } = stage({ windowMs: 10, clock });
-  clock.setTimer = () => {
+  const setTimer = vi.spyOn(clock, "setTimer").mockImplementation(() => {
     throw new Error("no timers left");
-  };
+  });
   await expect(batcher.load(1)).rejects.toThrow("no timers left");
   expect(line.stats().waiting).toBe(0);
-  clock.setTimer = setTimer;
+  setTimer.mockRestore();
   const next = batcher.load(1);
   await clock.advance(10);
   calls[0]?.answer();
@@ -245,8 +246,8 @@ it("tells depth and age by name, and refuses what it can't use", async () => {
 
 interface Call extends BatchContext {
   readonly keys: readonly number[];
-  answer(): void;
-  fail(reason: unknown): void;
+  readonly answer: () => void;
+  readonly fail: (reason: unknown) => void;
 }
 
 /** Calls that are answered, with the keys as values, when they are told to. */

@@ -116,16 +116,18 @@ export class BatchLine implements BatchSchedule {
   }
 
   #serve(): void {
-    for (const [batch, place] of [...this.#places]) {
+    for (const [batch, place] of Array.from(this.#places)) {
       if (this.#running.size >= this.#maxParallel) return;
-      if (place.isOpen) continue;
-      this.#places.delete(batch);
-      this.#running.add(batch);
-      void batch.send().then(() => {
-        this.#running.delete(batch);
-        this.#ask();
-      });
+      if (!place.isOpen) void this.#run(batch);
     }
+  }
+
+  async #run(batch: Batched): Promise<void> {
+    this.#places.delete(batch);
+    this.#running.add(batch);
+    await batch.send();
+    this.#running.delete(batch);
+    this.#ask();
   }
 
   async #flushAll(): Promise<unknown[]> {

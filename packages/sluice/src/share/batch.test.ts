@@ -48,7 +48,7 @@ it("Q26: 50 rows that each load their author make one query", async () => {
 it("J25: takes all loads of one turn, with those that its promise reactions make", async () => {
   const { batcher, calls } = doubling();
   const chain = async (key: number, reactions: number): Promise<number> => {
-    for (let i = 0; i < reactions; i += 1) await undefined;
+    for (let i = 0; i < reactions; i += 1) await Promise.resolve();
     return batcher.load(key);
   };
   const first = [batcher.load(0), chain(1, 1), chain(2, 2), chain(3, 50)];
@@ -264,7 +264,7 @@ it("an invalidation beats the load that is under way: its value isn't kept", asy
   const third = batcher.load(1);
   calls[0]?.answer([new Error("old")]);
   await expect(old).rejects.toThrow("old");
-  expect(await cache.has(1)).toBe(true); // the old one's failure has not removed the third
+  expect(cache.has(1)).toBe(true); // the old one's failure has not removed the third
   await turn();
   calls[2]?.answer([30]);
   await expect(third).resolves.toBe(30);
@@ -336,11 +336,11 @@ it("calls the batch function in the async context of who made it, not in that of
       return keys;
     }),
   );
-  const ask = async (who: string, key: number): Promise<void> => {
+  const ask = async (key: number): Promise<void> => {
     await batcher.load(key);
     seen.push(context.getStore());
   };
-  for (const tenant of ["a", "b"]) await Promise.all([1, 2].map((key) => context.run(tenant, ask, tenant, key)));
+  for (const tenant of ["a", "b"]) await Promise.all([1, 2].map((key) => context.run(tenant, ask, key)));
   expect(seen).toEqual(["maker", "a", "a", "maker", "b", "b"]);
 });
 
@@ -376,9 +376,6 @@ it("a batch function may load by the batcher it serves: that is another batch", 
 });
 
 it("settles callers even if the store or cacheErrors throws, and rejects when a callback does", async () => {
-  const broken = (): never => {
-    throw new Error("broken");
-  };
   const store = { get: () => undefined, set: () => undefined, delete: broken, clear: () => undefined };
   const failing = batch<number, number>(() => [new Error("row")], { cache: { ...store, get: () => undefined } });
   await expect(failing.load(1)).rejects.toThrow("row");
@@ -467,6 +464,10 @@ async function play(
   for (const { call } of callers) expect(getEventListeners(call.signal, "abort")).toHaveLength(0);
 }
 
+function broken(): never {
+  throw new Error("broken");
+}
+
 function never(): never {
   throw new Error("there is one");
 }
@@ -485,8 +486,8 @@ function doubling(options?: BatcherOptions<number, number>): {
 
 interface Call extends BatchContext {
   readonly keys: readonly number[];
-  answer(answer: BatchAnswer<number>): void;
-  fail(reason: unknown): void;
+  readonly answer: (answer: BatchAnswer<number>) => void;
+  readonly fail: (reason: unknown) => void;
 }
 
 /** A batcher whose calls are answered when they are told to. */

@@ -66,10 +66,13 @@ export class Batcher<K, V> {
    * The value of `key`. By an abort the caller leaves. When none is left, the key leaves its batch; when no key is left,
    * the signal of the batch aborts.
    */
-  load(key: K, { signal }: LoadOptions = {}): Promise<V> {
+  load(key: K, options?: LoadOptions): Promise<V> {
     try {
-      checkSignal(signal);
-      signal?.throwIfAborted();
+      const signal = options?.signal;
+      if (signal !== undefined) {
+        checkSignal(signal);
+        signal.throwIfAborted();
+      }
       const id = this.#id(key);
       const cached = this.#cache?.get(id);
       if (cached === undefined) return this.#ask(id, key, signal);

@@ -330,11 +330,11 @@ it("C042: each caller goes on in its own async context, and the load runs in tha
     seen.push(context.getStore());
     return key;
   });
-  const ask = async (who: string): Promise<void> => {
+  const ask = async (): Promise<void> => {
     await flights.load("a", { signal: new AbortController().signal });
     seen.push(context.getStore());
   };
-  await Promise.all(["first", "second"].map((who) => context.run(who, () => ask(who))));
+  await Promise.all(["first", "second"].map((who) => context.run(who, ask)));
   expect(seen).toEqual(["first", "first", "second"]);
 });
 

@@ -13,7 +13,7 @@ export function turnEnd(fn: () => void): () => void {
     const asked = new Promise<void>((resolve) => (ask = resolve));
     void asked.then(() => {
       rest();
-      atTurnEnd(fn);
+      return atTurnEnd(fn);
     });
   };
   rest();
@@ -24,9 +24,10 @@ function atTurnEnd(fn: () => void): void {
   const nextTick = (globalThis as Runtime).process?.nextTick;
   if (nextTick !== undefined) return nextTick(fn);
   const { port1, port2 } = new MessageChannel(); // the one way that every runtime has and none delays
-  port1.onmessage = () => {
+  port1.addEventListener("message", () => {
     port1.close();
     fn();
-  };
+  });
+  port1.start();
   port2.postMessage(0);
 }
