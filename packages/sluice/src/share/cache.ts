@@ -91,10 +91,10 @@ export class Cache<K, V> {
    */
   load(key: K, options?: WaitOptions): Promise<V> {
     const entry = this.#entries.get(key);
-    if (options !== undefined || entry?.promise === undefined) return this.#look(key, options);
+    if (options !== undefined || entry?.promise === undefined) return this.#look(key, entry, options);
     if (entry.dueAt < Infinity) {
       const now = this.#now();
-      if (now >= entry.dueAt) return this.#look(key, options);
+      if (now >= entry.dueAt) return this.#look(key, entry, options);
       entry.life?.touch(now);
     }
     entry.isUsed = true;
@@ -135,17 +135,20 @@ export class Cache<K, V> {
 
   /** What is of some use still. */
   #find(key: K, now: number): CacheEntry<K, V> | undefined {
-    const entry = this.#entries.get(key);
+    return this.#sift(this.#entries.get(key), now);
+  }
+
+  #sift(entry: CacheEntry<K, V> | undefined, now: number): CacheEntry<K, V> | undefined {
     if (entry?.isGone(now) !== true) return entry;
     this.#remove(entry, "expired");
     return undefined;
   }
 
-  #look(key: K, options: WaitOptions | undefined): Promise<V> {
+  #look(key: K, found: CacheEntry<K, V> | undefined, options: WaitOptions | undefined): Promise<V> {
     try {
       if (options !== undefined) checkWait(options);
       const now = this.#now();
-      const entry = this.#find(key, now);
+      const entry = this.#sift(found, now);
       if (entry !== undefined && now < (entry.life?.servedUntil ?? Infinity)) {
         const { life, promise } = entry;
         entry.isUsed = true;
@@ -223,15 +226,15 @@ export class Cache<K, V> {
     const before = this.#find(key, now);
     if (before !== undefined) this.#remove(before, "replaced");
     if (weight > maxWeight || ttlMs === 0) return;
-    for (let looks = 0; looks < LOOKS; looks += 1) {
+    const dueAt = life?.touch(now) ?? now + ttlMs;
+    for (let looks = dueAt < Infinity ? LOOKS : 0; looks > 0; looks -= 1) {
       const { value: next } = this.#hand.next();
       if (next === undefined) this.#hand = this.#entries.values();
-      else this.#find(next.key, now);
+      else this.#sift(next, now);
     }
     while (this.size >= maxEntries || this.#sieve.weight + weight > maxWeight)
       this.#remove(this.#sieve.pick(), "evicted");
-    const entry = new CacheEntry(key, value, promise, life?.touch(now) ?? now + ttlMs, life);
-    this.#sieve.add(entry, weight, before);
+    this.#sieve.add(new CacheEntry(key, value, promise, dueAt, life), weight, before);
   }
 
   #remove(entry: CacheEntry<K, V>, reason: EvictionReason): void {
@@ -243,7 +246,7 @@ export class Cache<K, V> {
   }
 }
 
-/** With each insertion, at what may be too old; more than one, or the hand would follow what is new, and see nothing else. */
+/** With each insertion of what has an end, at others that may be too old; more than one, or the hand would follow what is new, and see nothing else. */
 const LOOKS = 2;
 
 function call<K, V>(load: CacheLoader<K, V>, key: K, context: CacheLoadContext<V>): V | PromiseLike<V> {
