@@ -113,6 +113,7 @@ it("keeps a state for each limiter", async () => {
   one.join(0, 0);
   expect(one.join(20, 1)).toEqual({ maxWaitMs: 5, isNewestFirst: true });
   expect(other.join(20, 0)).toEqual({ maxWaitMs: 10, isNewestFirst: false });
+  expect(one.join(21, 1)).toEqual({ maxWaitMs: 5, isNewestFirst: true });
 });
 
 it.each([
