@@ -274,7 +274,7 @@ it("puts its state away when it is idle, and makes a new one for the next messag
   await clock.advance(900);
   expect(await actor.ask(2)).toBe(3);
   await clock.advance(999);
-  expect(why).toEqual([]);
+  expect([why, actor.stats().passivated]).toEqual([[], 0]);
   await clock.advance(1);
   const next = actor.ask(4); // while the state is being saved
   expect(await next).toBe(7);
