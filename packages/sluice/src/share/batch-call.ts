@@ -52,13 +52,14 @@ export class BatchCall<K, V> implements Batched {
   async send(): Promise<void> {
     if (this.size === 0) return;
     const fn = this.#owner.start(this);
-    const wanted = this.places.map((key) => key !== GONE);
     const keys = this.places.filter((key): key is K => key !== GONE);
+    const { length } = keys;
+    const gaps = length < this.places.length ? this.places.map((key) => key === GONE) : undefined;
     try {
-      const answer = await fn([...keys], { signal: this.#controller.signal });
-      if (answer?.length !== keys.length) throw new BatchAnswerError(keys.length, answer?.length);
+      const answer = await fn(keys, { signal: this.#controller.signal });
+      if (answer?.length !== length) throw new BatchAnswerError(length, answer?.length);
       let next = 0;
-      const outcomes = wanted.map((isWanted) => (isWanted ? answer[next++] : undefined));
+      const outcomes = gaps?.map((isGap) => (isGap ? undefined : answer[next++])) ?? answer.slice();
       this.#answer((place) => {
         const outcome = outcomes[place];
         if (outcome instanceof Error) throw outcome;
