@@ -97,6 +97,17 @@ it("does not ask again within failureTtlMs of a failure, with an old value and w
   expect(loads).toHaveLength(4);
 });
 
+it("never takes a failure for stale: when its time is over, who asks waits for a new load", async () => {
+  const { cache, clock, loads } = stage({ staleMs: 500, failureTtlMs: 50 });
+  const first = cache.load("key");
+  loads[0]?.reject("down");
+  await expect(first).rejects.toBe("down");
+  await clock.advance(50);
+  const second = cache.load("key");
+  loads[1]?.resolve("value");
+  await expect(second).resolves.toBe("value");
+});
+
 it("makes each caller of a failure that is kept hear of it", async () => {
   const unhandled = vi.fn<(error: unknown) => void>();
   const { cache, loads } = stage({ failureTtlMs: 50 });
