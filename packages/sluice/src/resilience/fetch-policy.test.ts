@@ -227,6 +227,23 @@ it("hangs up on the body of each response that it does not hand on", async () =>
   expect(closed.length).toBe(2);
 });
 
+it("cancels the body of each response that it does not hand on, also where fetch ignores its signal", async () => {
+  const cancelled: number[] = [];
+  const clock = new VirtualClock();
+  let attempts = 0;
+  const send = (): Promise<Response> => {
+    const id = (attempts += 1);
+    const body = new ReadableStream({ cancel: () => void cancelled.push(id) });
+    return Promise.resolve(
+      new Response(body, { status: 503, headers: { "retry-after": attempts === 3 ? "60" : "0" } }),
+    );
+  };
+  const result = expect(fetchPolicy({ fetch: send, clock })("http://localhost/")).rejects.toThrow(DeadlineError);
+  await clock.advance(1_000);
+  await result;
+  expect(cancelled).toEqual([1, 2, 3]);
+});
+
 it("hangs up on a response that comes after the attempt was given up, by a fetch that ignores its signal", async () => {
   const { promise: late, resolve: arrive } = Promise.withResolvers<Response>();
   const { promise: cancelled, resolve: cancel } = Promise.withResolvers<void>();
