@@ -70,6 +70,17 @@ it("begins the next attempt at once when one fails, and counts the delay from th
   expect(startedAt).toEqual([0, 10, 110]);
 });
 
+it("begins one attempt, not two, when one fails in the turn in which the delay ends", async () => {
+  const clock = new VirtualClock();
+  const first = Promise.withResolvers<never>();
+  clock.setTimer(100, { onTimer: () => first.reject(new Error("no")) });
+  const policy = hedge({ hedgeAfterMs: 100, maxAttempts: 3, clock });
+  const result = policy.run(({ attempt }) => (attempt === 1 ? first.promise : sleep(20, { clock })));
+  await clock.advance(120);
+  await result;
+  expect(policy.stats().attempts).toBe(2);
+});
+
 it("begins the next at once also while others are under way", async () => {
   const { outcome, startedAt } = scene([Infinity, -10, 20]);
   expect(await outcome()).toEqual({ value: 3, at: 130 });
