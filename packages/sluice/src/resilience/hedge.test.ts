@@ -327,6 +327,7 @@ it("records no latency of a run that failed or was left", async () => {
   const hedgeAfterMs = { ms: 100, record: (ms: number) => void recorded.push(ms) };
   await scene([-10, -10], { hedgeAfterMs }).outcome();
   await scene([-10, 10], { hedgeAfterMs }).outcome();
+  await scene([-10, 200, 500], { hedgeAfterMs }).outcome(); // the third is under way when the second wins
   const call = new AbortController();
   const left = scene([500, 500], { hedgeAfterMs });
   left.clock.setTimer(50, { onTimer: () => call.abort() });
