@@ -49,6 +49,13 @@ export interface Limits {
   readonly retryBaseMs: number;
   /** @default 60000 */
   readonly retryMaxMs: number;
+  /** Retries of a channel in the last 10 s, against its first attempts. What exceeds it is put off, not lost. */
+  readonly retryBudget: {
+    /** Retries that each first attempt allows: 0 to 100. @default 0.2 */
+    readonly ratio: number;
+    /** That are allowed however few first attempts there are. @default 10 */
+    readonly minPerSecond: number;
+  };
   readonly breaker: {
     /** Consecutive failures that open it. @default 5 */
     readonly failures: number;

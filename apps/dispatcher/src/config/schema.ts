@@ -64,6 +64,12 @@ const limitsSchema = z.strictObject({
   retries: z.int().min(0).max(100).default(3),
   retryBaseMs: DURATION_MS.default(1_000),
   retryMaxMs: DURATION_MS.default(60_000),
+  retryBudget: z
+    .strictObject({
+      ratio: z.number().min(0).max(100).default(0.2),
+      minPerSecond: z.number().min(0).max(1e6).default(10),
+    })
+    .prefault({}),
   breaker: z.strictObject({ failures: COUNT.default(5), cooldownMs: DURATION_MS.default(30_000) }).prefault({}),
   leaseMs: z.int().min(100).default(30_000),
 });

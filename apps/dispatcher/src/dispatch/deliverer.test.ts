@@ -46,6 +46,25 @@ describe("retries", () => {
     expect(dispatcher.reader.dead({}, 10)).toMatchObject([{ reason: "failed 5 times, at last with: 500 oh" }]);
   });
 
+  it("puts retries off that exceed the budget of their channel, without an attempt, and says why", async () => {
+    const clock = new VirtualClock();
+    let isDown = true;
+    const asked = provider(clock, () => (isDown ? refuse() : { answer: "taken" }));
+    const retryBudget = { ratio: 0.1, minPerSecond: 1 };
+    const limits = { retries: 3, retryBudget, breaker: { failures: 1_000 }, perUser: { count: 1_000 } };
+    const dispatcher = await stage.start({ config: stageConfig({ limits }), clock, channels: [asked.channel] });
+    await dispatcher.journal.accept(someEvents(100));
+    await clock.advance(9_000);
+    expect(asked.askedAt).toHaveLength(110);
+    expect(dispatcher.counts.count("deferred")).toBeGreaterThan(80);
+    const [id = ""] = stage.ids().filter((each) => kindsOf(dispatcher, each).endsWith("deferred"));
+    expect(kindsOf(dispatcher, id)).toBe("accepted matched attempt failed deferred");
+    expect(entriesOf(dispatcher, id).at(-1)?.detail).toBe("too much of webhook is being tried again");
+    isDown = false;
+    await clock.advance(14 * 60_000);
+    expect(dispatcher.counts.count("delivered")).toBe(100);
+  });
+
   it.each([400, 410])("C200: a refusal for good, HTTP %i, is sent once and then is dead", async (code) => {
     const hook = await stage.endpoint(status(code));
     const dispatcher = await stage.start({ config: stageConfig({ urls: { ann: hook.url } }) });

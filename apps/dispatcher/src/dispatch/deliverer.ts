@@ -1,14 +1,14 @@
 /**
  * Delivers the notifications of one channel, one attempt for each claim of a job:
  *
- *     breaker of the provider ( intent, durable → render → send, within its time limit → outcome, durable )
+ *     breaker of the provider ( budget of retries ( intent, durable → render → send, within its time limit → outcome ) )
  *
  * Nothing is repeated in here: a retry is the job's own, durable, and meets every policy anew. A refusal of the breaker
- * costs neither an attempt nor a place in the user's limit.
+ * or of the budget costs neither an attempt nor a place in the user's limit.
  */
 import type { ClaimedJob } from "@sluice/jobs";
 import { backoffMs, CircuitOpenError, timeout, TimeoutError } from "sluice";
-import type { Clock, KeyedCircuitBreaker, Policy } from "sluice";
+import type { Clock, KeyedCircuitBreaker, Policy, RetryBudget } from "sluice";
 import { type Channel, type Receipt, SendError } from "../channels/channel.ts";
 import type { Config } from "../config/config.ts";
 import type { User } from "../model.ts";
@@ -31,12 +31,15 @@ export interface DelivererOptions {
   readonly journal: Journal;
   /** By provider. */
   readonly breakers: KeyedCircuitBreaker;
+  /** Of the channel. */
+  readonly budget: RetryBudget;
   readonly clock: Clock;
   readonly random: (() => number) | undefined;
 }
 
 /** One notification on its way. */
 interface Errand extends Delivery {
+  readonly isRetry: boolean;
   readonly stored: StoredNotification;
   readonly user: User;
   readonly address: string;
@@ -70,15 +73,22 @@ export class Deliverer {
     }
     const provider = channel.providerOf(address);
     try {
-      await breakers.run(provider, () => this.#attempt({ ...delivery, stored, user, address, signal }));
+      const isRetry = job.attempt > 1;
+      await breakers.run(provider, () => this.#attempt({ ...delivery, isRetry, stored, user, address, signal }));
     } catch (error) {
-      if (error instanceof CircuitOpenError) await journal.turnAway(delivery, provider, this.#restMs(error));
+      if (error instanceof CircuitOpenError)
+        await journal.turnAway(delivery, `${provider} fails too often and is given a rest`, this.#restMs(error));
       else if (!(error instanceof AttemptError)) throw error;
     }
   }
 
   async #attempt(errand: Errand): Promise<void> {
-    const { journal, clock } = this.#options;
+    const { journal, clock, budget, channel } = this.#options;
+    if (!errand.isRetry) budget.onCall();
+    else if (!budget.trySpend()) {
+      await journal.turnAway(errand, `too much of ${channel.name} is being tried again`, this.#patienceMs());
+      throw new AttemptError("the budget of retries is used up", false);
+    }
     const begun = await journal.begin(errand);
     if (begun.kind !== "go") throw new AttemptError("not begun", false);
     const startedAt = clock.now();
@@ -117,6 +127,12 @@ export class Deliverer {
     if (failures > limits.retries) return undefined;
     const ownMs = backoffMs(failures, { baseMs: limits.retryBaseMs, maxMs: limits.retryMaxMs }, random);
     return Math.max(ownMs, (error instanceof SendError && error.retryAfterMs) || 0);
+  }
+
+  /** Spread as well, and about as long as the budget looks back. */
+  #patienceMs(): number {
+    const { limits, random } = this.#options;
+    return MIN_REST_MS + backoffMs(1, { baseMs: limits.retryMaxMs, maxMs: limits.retryMaxMs }, random);
   }
 
   /** Spread over a whole rest, so that those who wait for a provider don't all come back in one moment. */

@@ -7,7 +7,7 @@ import { randomInt } from "node:crypto";
 import { SETTLED, Worker, type StopReport as JobStopReport } from "@sluice/jobs";
 import type { SqliteStore } from "@sluice/jobs/sqlite";
 import type { Logger } from "pino";
-import { type KeyedCircuitBreaker, sleep, systemClock, type Clock } from "sluice";
+import { type Clock, type KeyedCircuitBreaker, RetryBudget, sleep, systemClock } from "sluice";
 import type { Channel } from "../channels/channel.ts";
 import type { Config } from "../config/config.ts";
 import type { Health } from "../intake/http.ts";
@@ -110,7 +110,8 @@ export class Dispatcher {
     const deliverers = channels.map((channel) => {
       const breakers = providerBreakers(channel.name, limits, clock);
       this.#breakers.set(channel.name, breakers);
-      const deliverer = new Deliverer({ ...shared, channel, breakers });
+      const budget = new RetryBudget({ ...limits.retryBudget, clock, name: `retries of ${channel.name}` });
+      const deliverer = new Deliverer({ ...shared, channel, breakers, budget });
       return new Worker(
         store,
         channelQueue(channel.name),

@@ -101,11 +101,12 @@ export class Journal implements EventSink {
     return this.#counted(delivery.channel, answer);
   }
 
-  async turnAway(delivery: Delivery, provider: string, delayMs: number): Promise<Change | Refused> {
+  /** For a time, without an attempt. */
+  async turnAway(delivery: Delivery, why: string, delayMs: number): Promise<Change | Refused> {
     const { deadlineMs } = this.#config.limits;
     const answer = await this.#call("turnAway", {
       ...this.#attempting(delivery),
-      provider,
+      why,
       delayMs,
       deadlineMs,
     });

@@ -4,7 +4,7 @@
  *
  *     queued | deferred ── begin ───> sending ── finish ──> delivered | queued (for its retry) | dead
  *                       ├─ begin ───> deferred | dropped (over the user's limit) | dead (past its deadline)
- *                       ├─ turnAway > deferred (the provider's breaker is open) | dead (past its deadline)
+ *                       ├─ turnAway > deferred (by the provider's breaker or the budget of retries) | dead (past its deadline)
  *                       └─ close ───> dropped | dead (it can't be sent at all)
  *
  * `begin` records the intent before the provider is asked. Where no outcome follows, the process died in between, and
@@ -85,7 +85,7 @@ export function prepareAttempts(db: DatabaseSync): Pick<Procedures, "begin" | "f
     },
 
     turnAway(input, jobs) {
-      const { run, claim, delayMs, provider, deadlineMs } = input;
+      const { run, claim, delayMs, why, deadlineMs } = input;
       const { now } = jobs;
       const row = open(input, jobs);
       if (row === undefined) return REFUSED;
@@ -95,7 +95,7 @@ export function prepareAttempts(db: DatabaseSync): Pick<Procedures, "begin" | "f
       const until = now + Math.ceil(delayMs);
       const turnedAway = row.turned_away + 1;
       const times = turnedAway === 1 ? "" : `, turned away ${turnedAway} times`;
-      const reason = `${provider} fails too often and is given a rest${times}`;
+      const reason = `${why}${times}`;
       // One step for all the times in a row: a provider may be away for days.
       const steps: Move["steps"] = [...before, { at: now, kind: "deferred", until, detail: reason }];
       const replacesLast = turnedAway > 1;

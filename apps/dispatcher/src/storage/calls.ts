@@ -123,7 +123,7 @@ export type Outcome =
 
 export interface TurnAwayInput extends Attempting {
   readonly delayMs: number;
-  readonly provider: string;
+  readonly why: string;
   readonly deadlineMs: number;
 }
 

@@ -99,7 +99,8 @@ class Walk {
         .get(input.notification) as { n: number };
       if (n === 0) return; // nobody settles what was not begun
       this.#count(await call(store, "finish", { ...input, outcome: OUTCOMES[outcome] as Outcome }));
-    } else if (act === "turnAway") this.#count(await call(store, "turnAway", { ...input, delayMs: 30, provider: "p" }));
+    } else if (act === "turnAway")
+      this.#count(await call(store, "turnAway", { ...input, delayMs: 30, why: "p rests" }));
     else if (act === "close") this.#count(await call(store, "close", { ...input, to: "dropped", reason: "gone" }));
     else await this.#bury(input);
   }

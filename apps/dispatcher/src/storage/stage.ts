@@ -88,7 +88,7 @@ export class StoreStage {
     call(this.store, "turnAway", {
       ...this.attempting(job),
       delayMs,
-      provider: "mail.test",
+      why: "mail.test fails too often and is given a rest",
       deadlineMs: DEADLINE_MS,
     });
 
