@@ -4,7 +4,7 @@
  * the burst as soon as `maxWaitMs` have passed since its last run, or since the burst began.
  *
  * Time is that of the clock that only goes forward, so that setting the wall clock changes nothing. A call asks for
- * `coarseNow`: the exact time would cost several times as much as all the rest (docs/design/0024). The timer is exact.
+ * `coarseNow`: the exact time would cost several times as much as all the rest (docs/design/0020). The timer is exact.
  */
 import type { Clock, Timer } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";

@@ -1,7 +1,7 @@
 /**
  * Which entry a full cache gives up: SIEVE (Zhang et al., NSDI 2024) with the probation and the ghosts of S3-FIFO (Yang
  * et al., SOSP 2023). What is new is on probation, a tenth of all: unless it is used there, it goes before what has
- * proven itself, so that a scan passes through. A use sets a bit and moves nothing. `docs/design/0060` has the figures.
+ * proven itself, so that a scan passes through. A use sets a bit and moves nothing. `docs/design/0026` has the figures.
  */
 
 /** An entry's place among the others. */
