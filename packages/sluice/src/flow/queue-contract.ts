@@ -33,7 +33,13 @@ export abstract class BoundedQueue<T, I extends object = object> implements Asyn
     coreOf = (queue) => queue.#core;
   }
 
-  protected constructor(kind: string, capacity: number, store: QueueStore<T, I>, options: QueueOptions<T>, lineOf?: LineOf<T, I>) {
+  protected constructor(
+    kind: string,
+    capacity: number,
+    store: QueueStore<T, I>,
+    options: QueueOptions<T>,
+    lineOf?: LineOf<T, I>,
+  ) {
     const { clock = systemClock } = options;
     this.capacity = capacity;
     this.#core = new QueueCore(this, capacity, store, clock, options, lineOf?.(this));

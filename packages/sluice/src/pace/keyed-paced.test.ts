@@ -120,7 +120,7 @@ it("keeps this, and refuses bad options when it is made", () => {
     ),
   };
   expect(store.save(7)).toBe("store 7");
-  const key = (): number => 1;
+  const key = String;
   expect(() => keyedDebounce(() => {}, -1, { key })).toThrow(RangeError);
   expect(() => keyedThrottle(() => {}, -1, { key })).toThrow(RangeError);
   expect(() => keyedDebounce(() => {}, 1, { key, maxKeys: 0 })).toThrow(RangeError);

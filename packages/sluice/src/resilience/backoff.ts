@@ -78,11 +78,6 @@ export function decorrelatedJitter(options: Omit<BackoffOptions, "factor"> = {})
     Math.min(maxMs, baseMs + random() * (Math.max(baseMs, 3 * previousMs) - baseMs), Number.MAX_SAFE_INTEGER);
 }
 
-/** Throws for bad options. */
-export function checkBackoff(options: BackoffOptions): void {
-  exponentialBackoff(options);
-}
-
 /** The wait of exponential backoff with full jitter, for who has a way of its own to wait. */
 export function backoffMs(attempt: number, options: BackoffOptions = {}, random: Random = systemRandom): number {
   checkInteger("attempt", attempt, { min: 1 });

@@ -2,7 +2,7 @@
 import { seededRandom } from "../testing/seeded-random.ts";
 import { Sieve, SieveNode } from "./sieve.ts";
 
-export const KEYS = 10_000;
+const KEYS = 10_000;
 export const READS = 100_000;
 /** A tenth of the keys. */
 export const ROOM = KEYS / 10;

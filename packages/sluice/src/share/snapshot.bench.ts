@@ -24,7 +24,7 @@ await compare("snapshot-update", 100_000, {
     return snapshot.get();
   },
   async floor(ops) {
-    let value = Object.freeze({ count: 0 });
+    let value: Readonly<{ count: number }> = Object.freeze({ count: 0 });
     for (let i = 0; i < ops; i += 1) await Promise.resolve((value = Object.freeze({ count: value.count + 1 })));
     return value;
   },

@@ -182,9 +182,9 @@ export abstract class PermitPool<G> implements Lender {
 
   /** Lines up what the caller has made, however many wait and though it is closed. */
   protected enter(wait: Wait<G, number>): Promise<G> {
-    this.#waits.join(wait, undefined, this.clock);
+    const granted = this.#waits.join(wait, undefined, this.clock);
     this.#serve();
-    return wait;
+    return granted;
   }
 
   /** A method, since a function that each pool had of its own would be a new one to the compiler each time. */
