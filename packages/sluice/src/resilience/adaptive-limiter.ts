@@ -13,6 +13,7 @@ import { checkInteger, checkOneOf, checkPriority, checkWait } from "../internal/
 import { register } from "../internal/names.ts";
 import { PriorityWaitList } from "../internal/priority-wait-list.ts";
 import { notice, probe } from "../internal/probe.ts";
+import { setStage } from "../internal/stage.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { Policy, Task } from "../policy.ts";
 import type {
@@ -29,7 +30,6 @@ import type {
   ShedRule,
 } from "./adaptive-limiter-options.ts";
 import { type CircuitOutcome, classifyError } from "./classify.ts";
-import { setStage } from "./compose-stage.ts";
 
 const PLAIN: AdaptiveLimiterRunOptions = {};
 const IN_ORDER: JoinTerms = { maxWaitMs: Infinity, isNewestFirst: false };
@@ -63,6 +63,14 @@ export class AdaptiveLimiter implements Policy {
   #latencyMs = 0;
   #newest = 0;
 
+  static {
+    setStage(AdaptiveLimiter, (limiter) => ({
+      enter: (asked) => limiter.#enterNow(asked),
+      leave: (call, isFulfilled, result, around) =>
+        limiter.#leave(call as Call, isFulfilled, result, isFulfilled ? undefined : around.signal),
+    }));
+  }
+
   constructor(strategy: LimitStrategy, options: AdaptiveLimiterOptions = {}) {
     const { minConcurrency = 1, maxConcurrency = 1_000, maxWaiting = Infinity } = options;
     const { initialConcurrency = Math.min(maxConcurrency, Math.max(minConcurrency, 20)) } = options;
@@ -83,10 +91,6 @@ export class AdaptiveLimiter implements Policy {
     this.#line = new PriorityWaitList({ owner: this, onLeave: (brought) => this.#left(brought) });
     this.name = options.name;
     register("adaptive-limiter", options, this);
-    setStage(this, {
-      enter: (asked) => this.#enterNow(asked),
-      leave: (call, isFulfilled, result, { signal }) => this.#leave(call as Call, isFulfilled, result, signal),
-    });
   }
 
   /** The limit of now. */

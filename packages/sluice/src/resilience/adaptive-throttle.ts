@@ -14,12 +14,12 @@ import { checkMs, checkNumber, checkWait } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
 import { notice } from "../internal/probe.ts";
 import { type Random, systemRandom } from "../internal/random.ts";
+import { setStage } from "../internal/stage.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { Policy, Task, WaitOptions } from "../policy.ts";
 import type { LoadVerdict } from "./adaptive-limiter-options.ts";
 import { classifyLoad } from "./adaptive-limiter.ts";
 import type { CircuitOutcome } from "./classify.ts";
-import { setStage } from "./compose-stage.ts";
 
 export interface AdaptiveThrottleOptions extends NameOptions {
   /** How many times what is taken may be asked for before anything is turned away. At least 1. @default 2 */
@@ -66,6 +66,13 @@ export class AdaptiveThrottle implements Policy {
   #running = 0;
   #rejected = 0;
 
+  static {
+    setStage(AdaptiveThrottle, (throttle) => ({
+      enter: () => throttle.#admit(),
+      leave: (_, isFulfilled, result) => throttle.#leave(isFulfilled, result),
+    }));
+  }
+
   constructor(options: AdaptiveThrottleOptions = {}) {
     const { multiplier = 2, windowMs = 120_000, maxShare = 0.9 } = options;
     this.#multiplier = checkNumber("multiplier", multiplier, { min: 1 });
@@ -77,10 +84,6 @@ export class AdaptiveThrottle implements Policy {
     this.#clock = options.clock ?? systemClock;
     this.name = options.name;
     register("adaptive-throttle", options, this);
-    setStage(this, {
-      enter: () => this.#admit(),
-      leave: (_, isFulfilled, result) => this.#leave(isFulfilled, result),
-    });
   }
 
   /** The share of calls that is turned away now. */

@@ -9,8 +9,8 @@ import { systemClock } from "../clock/system.ts";
 import { checkMs, checkNumber, checkWait } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
 import { type Random, systemRandom } from "../internal/random.ts";
+import { setStage } from "../internal/stage.ts";
 import type { Policy, RunContext, Task, WaitOptions } from "../policy.ts";
-import { setStage } from "./compose-stage.ts";
 
 export interface ChaosOptions extends NameOptions {
   /** The share of calls that it happens to, from 0 to 1. */
@@ -78,6 +78,10 @@ export class Chaos implements Policy {
   #calls = 0;
   #injected = 0;
 
+  static {
+    setStage(Chaos, (chaos) => ({ enter: () => chaos.#pass(), leave: () => undefined }));
+  }
+
   constructor(options: ChaosOptions, inject: ChaosInjection) {
     this.#rate = checkRate(options.rate);
     this.enabled = options.enabled ?? false;
@@ -85,7 +89,6 @@ export class Chaos implements Policy {
     this.#inject = inject;
     this.name = options.name;
     register("chaos", options, this);
-    setStage(this, { enter: () => this.#pass(), leave: () => undefined });
   }
 
   /** The share of calls that it happens to, from 0 to 1. To be set at will. */

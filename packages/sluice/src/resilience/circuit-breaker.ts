@@ -14,6 +14,7 @@ import { CircuitOpenError } from "../errors.ts";
 import { checkInteger, checkMs, checkWait } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
 import { notice } from "../internal/probe.ts";
+import { setStage } from "../internal/stage.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { Policy, Task, WaitOptions } from "../policy.ts";
 import { consecutive, type CircuitTrip, type CircuitTripFactory } from "./circuit-trip.ts";
@@ -119,6 +120,19 @@ export class CircuitBreaker implements Policy {
   #opened = 0;
   #openings = 0;
 
+  static {
+    setStage(CircuitBreaker, (breaker) => ({
+      enter: () => breaker.#letIn(undefined),
+      leave: (entered, isFulfilled, result, around) => {
+        const call = entered as Call;
+        if (isFulfilled) call.succeed(result);
+        else if (around.signal?.aborted === true) breaker.#end(call, undefined, { status: "rejected", reason: result });
+        else call.fail(result);
+        return undefined;
+      },
+    }));
+  }
+
   constructor(options: CircuitBreakerOptions = {}) {
     const { failures = 5, cooldownMs = 30_000, maxTrials = 1, successes = 1 } = options;
     const { maxTrialMs = cooldownMs, maxHalfOpenMs = Infinity } = options;
@@ -175,8 +189,7 @@ export class CircuitBreaker implements Policy {
     try {
       checkWait(options);
       const { signal } = options;
-      const call = this.#admit(signal);
-      this.#running += 1;
+      const call = this.#letIn(signal);
       try {
         return whenSettled(fn({ signal }), call.succeed<T>, call.fail);
       } catch (error) {
@@ -204,6 +217,12 @@ export class CircuitBreaker implements Policy {
     this.#openUntil = undefined;
     this.#openings = 0;
     this.#turnOver();
+  }
+
+  #letIn(signal: AbortSignal | undefined): Call {
+    const call = this.#admit(signal);
+    this.#running += 1;
+    return call;
   }
 
   #admit(signal: AbortSignal | undefined): Call {

@@ -4,6 +4,7 @@ import { expect, it } from "vitest";
 import { sleep } from "../clock/sleep.ts";
 import { CircuitOpenError, QueueFullError, TimeoutError } from "../errors.ts";
 import { Limiter } from "../flow/limiter.ts";
+import { type EnclosedWork, setStage, type StagedCall } from "../internal/stage.ts";
 import { named } from "../observe/named.ts";
 import type { Policy, RunContext, Task, WaitOptions } from "../policy.ts";
 import { Mutex } from "../sync/mutex.ts";
@@ -15,7 +16,6 @@ import { aimd } from "./adaptive-limiter-aimd.ts";
 import { AdaptiveLimiter } from "./adaptive-limiter.ts";
 import { CircuitBreaker } from "./circuit-breaker.ts";
 import { compose } from "./compose.ts";
-import { type EnclosedWork, setStage, type StagedCall } from "./compose-stage.ts";
 import { retry } from "./retry.ts";
 import type { RetryOptions } from "./retry-options.ts";
 import { timeout } from "./timeout.ts";
@@ -237,19 +237,25 @@ class Model implements Policy {
   readonly id: number;
   tries = 0;
 
+  readonly isStaged: boolean;
+
+  static {
+    setStage(Model, (model) => {
+      if (!model.isStaged) return undefined;
+      if (model.behaviour === "encloses") return { enclose: (work) => model.#enclose(work) };
+      return {
+        hasContext: model.behaviour === "adds",
+        enter: (_, around) => (model.behaviour === "waits" ? undefined : model.#enter(around)),
+        leave: (_, isFulfilled, result, call) => model.#leave(isFulfilled, result, call),
+      };
+    });
+  }
+
   constructor(behaviour: Behaviour, id: number, log: string[], isStaged: boolean) {
     this.behaviour = behaviour;
     this.id = id;
     this.log = log;
-    if (!isStaged) return;
-    if (behaviour === "encloses") setStage(this, { enclose: (work) => this.#enclose(work) });
-    else {
-      setStage(this, {
-        hasContext: behaviour === "adds",
-        enter: (_, around) => (behaviour === "waits" ? undefined : this.#enter(around)),
-        leave: (_, isFulfilled, result, call) => this.#leave(isFulfilled, result, call),
-      });
-    }
+    this.isStaged = isStaged;
   }
 
   async run<T>(fn: Task<T>, { signal }: WaitOptions = {}): Promise<T> {

@@ -14,10 +14,6 @@
  */
 import { checkWait } from "../internal/check.ts";
 import { nameOf, register } from "../internal/names.ts";
-import { whenSettled } from "../internal/when-settled.ts";
-import type { Policy, RunContext, Task, WaitOptions } from "../policy.ts";
-import { mergeContexts, NOTHING } from "./compose-context.ts";
-import { type ComposeProblem, findProblems, kindOf } from "./compose-problems.ts";
 import {
   type EnclosedWork,
   type PassStage,
@@ -25,7 +21,11 @@ import {
   type Stage,
   type StagedCall,
   stageOf,
-} from "./compose-stage.ts";
+} from "../internal/stage.ts";
+import { whenSettled } from "../internal/when-settled.ts";
+import type { Policy, RunContext, Task, WaitOptions } from "../policy.ts";
+import { mergeContexts, NOTHING } from "./compose-context.ts";
+import { type ComposeProblem, findProblems, kindOf } from "./compose-problems.ts";
 import type { Composed, ComposedContext, ComposedOptions, ComposedStats } from "./compose-types.ts";
 
 /** At least one policy; a composed one counts for its layers. */

@@ -2,6 +2,8 @@
 import type { RetryContext } from "./retry-options.ts";
 
 export class Attempt implements RetryContext {
+  /** One is always there, or a full garbage collection would forget their layout, and the code optimized for them. */
+  static readonly sample: unknown = new Attempt(1, undefined);
   readonly attempt: number;
   /** The key, or the first attempt, which knows it. */
   #key: string | Attempt | undefined;

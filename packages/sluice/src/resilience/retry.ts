@@ -8,8 +8,9 @@ import { systemClock } from "../clock/system.ts";
 import { checkInteger, checkMs, checkWait } from "../internal/check.ts";
 import { register } from "../internal/names.ts";
 import { systemRandom } from "../internal/random.ts";
+import { type PassStage, setStage, type StagedCall } from "../internal/stage.ts";
 import { whenSettled } from "../internal/when-settled.ts";
-import type { Policy } from "../policy.ts";
+import type { Policy, RunContext } from "../policy.ts";
 import { exponentialBackoff, fullJitter } from "./backoff.ts";
 import { classifyError } from "./classify.ts";
 import { Attempt } from "./retry-attempt.ts";
@@ -27,6 +28,13 @@ export function retry(options: RetryOptions = {}): Retry {
 export class Retry implements Policy {
   readonly name: string | undefined;
   readonly #rules: RetryRules;
+
+  static {
+    setStage(Retry, (policy) => {
+      const { deadline, retryResult } = policy.#rules;
+      return deadline === Infinity && retryResult === undefined ? new RetryStage(policy.#rules) : undefined;
+    });
+  }
 
   constructor(options: RetryOptions = {}) {
     const { retries = 3, deadline = Infinity } = options;
@@ -84,6 +92,44 @@ function runBare<T>(rules: RetryRules, fn: RetryTask<T>, first: Attempt): Promis
     return whenSettled(fn(first), asItIs, goOn);
   } catch (error) {
     return goOn(error);
+  }
+}
+
+/** As `runBare`. */
+class RetryStage implements PassStage {
+  readonly hasContext = true;
+  readonly #rules: RetryRules;
+
+  constructor(rules: RetryRules) {
+    this.#rules = rules;
+  }
+
+  enter({ signal, idempotencyKey, deadline }: RetryRunOptions, around: RunContext): Attempt | undefined {
+    if (signal !== undefined || deadline !== undefined) return undefined; // the caller's abort is to end an attempt at once
+    this.#rules.budget?.onCall();
+    this.#rules.counts.attempts += 1;
+    return new FirstAttempt(around, idempotencyKey);
+  }
+
+  leave(first: unknown, isFulfilled: boolean, error: unknown, call: StagedCall): Promise<unknown> | undefined {
+    if (isFulfilled) return undefined;
+    const again: RetryTask<unknown> = (context) => call.again(context);
+    return runAttempts(this.#rules, again, first as Attempt, call.signal, Infinity, true, error);
+  }
+}
+
+/** Ended by what ends what is around it. */
+class FirstAttempt extends Attempt {
+  static override readonly sample: unknown = new FirstAttempt({ signal: undefined }, undefined);
+  readonly #around: RunContext;
+
+  constructor(around: RunContext, idempotencyKey: string | undefined) {
+    super(1, idempotencyKey);
+    this.#around = around;
+  }
+
+  override get signal(): AbortSignal {
+    return this.#around.signal ?? super.signal;
   }
 }
 

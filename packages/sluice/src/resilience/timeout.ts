@@ -15,6 +15,7 @@ import { checkWithin, deadlineWithin, type WithinOptions } from "../clock/within
 import { TimeoutError } from "../errors.ts";
 import { checkMs, checkOneOf, checkWait } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
+import { type EnclosedWork, type Reported, setStage } from "../internal/stage.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { Policy, RunContext, WaitOptions } from "../policy.ts";
 import { Cancellation, CancellationContext, isEcho } from "../scope/cancellation.ts";
@@ -58,6 +59,10 @@ export class Timeout implements Policy {
   readonly name: string | undefined;
   readonly #rules: Rules;
 
+  static {
+    setStage(Timeout, (policy) => ({ enclose: (work, signal) => policy.#enclose(work, signal) }));
+  }
+
   constructor(timeoutMs: number, options: TimeoutOptions = {}) {
     const { mode = "abandoning", clock = systemClock } = options;
     this.timeoutMs = checkMs("timeoutMs", timeoutMs, { min: 1, infinity: true });
@@ -85,7 +90,24 @@ export class Timeout implements Policy {
       call.start(fn);
     });
   }
+
+  #enclose(work: EnclosedWork, signal: AbortSignal | undefined): Promise<unknown> {
+    const promise = new Promise(keepSettlers);
+    const call = new Call(this.timeoutMs, this.#rules, keptResolve, keptReject);
+    call.arm(signal);
+    call.startEnclosed(work);
+    return promise;
+  }
 }
+
+/** One for all promises, where each would have a function of its own. */
+function keepSettlers(resolve: (value: unknown) => void, reject: (reason: unknown) => void): void {
+  keptResolve = resolve;
+  keptReject = reject;
+}
+
+let keptResolve: (value: unknown) => void;
+let keptReject: (reason: unknown) => void;
 
 interface Rules {
   readonly isCooperative: boolean;
@@ -94,7 +116,7 @@ interface Rules {
   readonly counts: { -readonly [K in keyof TimeoutStats]: TimeoutStats[K] };
 }
 
-class Call<T> extends LimitedCall {
+class Call<T> extends LimitedCall implements Reported {
   // I1  it is in the line and watches until the work has ended or is cancelled, whichever comes first
   // I2  the caller has its answer once: when the work ends, but if abandoned, when it is cancelled
   readonly #timeoutMs: number;
@@ -131,12 +153,17 @@ class Call<T> extends LimitedCall {
     try {
       void whenSettled(
         fn(new CancellationContext(this.#cancellation)),
-        (value) => this.#succeed(value),
-        (error) => this.#fail(error),
+        (value) => this.succeed(value),
+        (error) => this.fail(error),
       );
     } catch (error) {
-      this.#fail(error);
+      this.fail(error);
     }
+  }
+
+  startEnclosed(work: EnclosedWork): void {
+    this.#rules.counts.running += 1;
+    work.start(new CancellationContext(this.#cancellation), this as Call<unknown>);
   }
 
   override onLimit(): void {
@@ -153,12 +180,12 @@ class Call<T> extends LimitedCall {
     this.#cancellation.cancel(reason);
   }
 
-  #succeed(value: T): void {
+  succeed(value: T): void {
     this.#resolve(value); // does nothing if the caller has its answer
     this.#end();
   }
 
-  #fail(error: unknown): void {
+  fail(error: unknown): void {
     this.#end();
     if (!this.#cancellation.isCancelled) this.#reject(error);
     else this.#failLate(error, this.#cancellation.signal);

@@ -3,7 +3,7 @@
  * when a call comes in and when it has ended, or it has the rest of the call report to it. What has no stage is entered
  * by its `run`. Either way a call must be to the policy what it is by `run`.
  */
-import type { RunContext, WaitOptions } from "../policy.ts";
+import type { Policy, RunContext, WaitOptions } from "../policy.ts";
 
 /** For what lets a call in at once or not at all, and has to know when it has ended. */
 export interface PassStage {
@@ -24,7 +24,7 @@ export interface PassStage {
 
 /** What a stage may ask of the call that leaves. */
 export interface StagedCall {
-  /** Of what is around. Asked for only where needed, since some is made when it is first read. */
+  /** Of what is around. Read it only where it matters, as after a failure: some is made when it is first read. */
   readonly signal: AbortSignal | undefined;
   /** Calls what is inside once more. */
   again(context: RunContext): Promise<unknown>;
@@ -49,13 +49,16 @@ export interface Reported {
 
 export type Stage = PassStage | EncloseStage;
 
-const stages = new WeakMap<object, Stage>();
+const stages = new WeakMap<Policy["run"], (policy: never) => Stage | undefined>();
 
-/** For the constructor of a policy. */
-export function setStage(policy: object, stage: Stage): void {
-  stages.set(policy, stage);
+/** For a static block of a policy's class. What inherits its `run` has the stage too, and what has another has none. */
+export function setStage<P extends Policy>(
+  { prototype }: { readonly prototype: P },
+  make: (policy: P) => Stage | undefined,
+): void {
+  stages.set(prototype.run, make);
 }
 
-export function stageOf(policy: object): Stage | undefined {
-  return stages.get(policy);
+export function stageOf(policy: Policy): Stage | undefined {
+  return stages.get(policy.run)?.(policy as never);
 }
