@@ -15,6 +15,8 @@ export interface FetchCall {
   readonly init: RequestInit;
   readonly signal: AbortSignal | undefined;
   readonly isRepeatable: boolean;
+  /** That came, and of which nobody has taken the body so far. */
+  readonly responses: Set<Response>;
   /** With the key, if the call has one, and with `more`. */
   headers(context: { readonly idempotencyKey: string }, more: Readonly<Record<string, string>>): Headers;
 }
@@ -38,7 +40,8 @@ export function callOf(
   return {
     input,
     init,
-    signal: init.signal ?? request?.signal ?? undefined,
+    signal: (init.signal === undefined ? request?.signal : init.signal) ?? undefined, // null is none, whatever the request has
+    responses: new Set(),
     isRepeatable: (isIdempotent || needsKey || given.has(keyHeader)) && canBeReadAgain(init.body ?? request?.body),
     headers(context, more) {
       const headers = new Headers(given);
@@ -58,4 +61,10 @@ function canBeReadAgain(body: unknown): boolean {
 /** Gives its connection back. */
 export function discard(response: Response | undefined): void {
   if (response?.bodyUsed === false) response.body?.cancel().catch(() => {}); // it may have failed already
+}
+
+/** All but the one that is handed on, also if somebody has made another of its body. */
+export function discardRest({ responses }: FetchCall, handedOn: Response | undefined): void {
+  for (const response of responses) if (response.body !== handedOn?.body) discard(response);
+  responses.clear();
 }

@@ -5,6 +5,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, expect, it } from "vitest";
 import { Deadline } from "../clock/deadline.ts";
 import { CircuitOpenError, DeadlineError, HttpStatusError, TimeoutError } from "../errors.ts";
+import type { Policy } from "../policy.ts";
 import { abortCases } from "../testing/abort-suite.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { CircuitBreaker } from "./circuit-breaker.ts";
@@ -256,6 +257,64 @@ it("hangs up on a response that comes after the attempt was given up, by a fetch
   await cancelled;
 });
 
+const refusal = new Error("by another");
+
+it.each<[string, FetchPolicyOptions]>([
+  ["classify", { classify: refuse }],
+  ["backoff", { backoff: refuse }],
+  ["the budget", { budget: { onCall() {}, trySpend: refuse } }],
+  [
+    "what is around",
+    { around: { run: (fn, options) => Promise.resolve(fn({ signal: options?.signal })).catch(refuse) } },
+  ],
+])("cancels the body of a response if %s ends the call with another error", async (_, options) => {
+  let cancelled = 0;
+  const body = new ReadableStream({ cancel: () => void (cancelled += 1) });
+  const send = (): Promise<Response> => Promise.resolve(new Response(body, { status: 503 }));
+  await expect(fetchPolicy({ fetch: send, ...options })("http://localhost/")).rejects.toBe(refusal);
+  expect(cancelled).toBe(1);
+});
+
+it.each([200, 503])(
+  "cancels the body of a %d that the caller's abort overtakes on its way, in any turn",
+  async (code) => {
+    const ends: boolean[] = [];
+    for (let turns = 0; turns < 20; turns += 1) {
+      let cancelled = false;
+      const body = new ReadableStream({ cancel: () => void (cancelled = true) });
+      const { promise, resolve } = Promise.withResolvers<Response>();
+      const call = new AbortController();
+      const result = fetchPolicy({ fetch: () => promise, retries: 0 })("http://localhost/", call);
+      const isHandedOn = result.then(
+        () => true,
+        () => false,
+      );
+      await turn();
+      resolve(new Response(body, { status: code }));
+      for (let left = turns; left > 0; left -= 1) await Promise.resolve();
+      call.abort();
+      ends.push(await isHandedOn);
+      await turn();
+      expect(cancelled).toBe(!ends.at(-1));
+    }
+    expect([ends[0], ends.at(-1)]).toEqual([false, true]);
+  },
+);
+
+it("leaves the body to whoever is around and makes another response of it", async () => {
+  const around: Policy = {
+    run: async (fn, options) => new Response(((await fn({ signal: options?.signal })) as Response).body) as never,
+  };
+  expect(await (await fetchPolicy({ fetch: sayOk, around })("http://localhost/")).text()).toBe("ok");
+});
+
+it("takes null for no signal, as fetch does, also with a request that has one", async () => {
+  const call = new AbortController();
+  const request = new Request("http://localhost/", { signal: call.signal });
+  call.abort();
+  expect((await fetchPolicy({ fetch: sayOk })(request, { signal: null })).status).toBe(200);
+});
+
 it("ends the body at the caller's abort, as fetch does, but not at a limit", async () => {
   const { url, clock, fetch } = await open([begin], { attemptTimeoutMs: 100, deadline: 200 });
   const call = new AbortController();
@@ -330,7 +389,10 @@ it("rejects for bad options and calls, and never throws", async () => {
     expect(() => fetchPolicy(bad)).toThrow(RangeError);
   const { fetch } = await open([status(200)]);
   await expect(fetch("not a URL")).rejects.toThrow(TypeError);
-  await expect(fetch("http://localhost/", { deadline: -1 })).rejects.toThrow(RangeError);
+  for (const deadline of [-1, Number.NaN])
+    await expect(fetch("http://localhost/", { deadline })).rejects.toThrow(RangeError);
+  for (const deadline of ["5000", null, true] as unknown as number[])
+    await expect(fetch("http://localhost/", { deadline })).rejects.toThrow(TypeError);
   await expect(fetch("http://localhost/", { headers: { "\n": "" } })).rejects.toThrow(TypeError);
 });
 
@@ -349,3 +411,11 @@ const cases = abortCases({
   },
 });
 for (const { title, run } of cases) if (!title.includes("bad signal")) it(title, run); // to fetch, null is no signal
+
+function sayOk(): Promise<Response> {
+  return Promise.resolve(new Response("ok"));
+}
+
+function refuse(): never {
+  throw refusal;
+}

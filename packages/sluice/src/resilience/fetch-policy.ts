@@ -7,11 +7,11 @@ import type { Clock } from "../clock/clock.ts";
 import { deadlineHeaders } from "../clock/deadline-header.ts";
 import { Deadline } from "../clock/deadline.ts";
 import { systemClock } from "../clock/system.ts";
-import { DeadlineError, HttpStatusError } from "../errors.ts";
+import { HttpStatusError } from "../errors.ts";
 import { register } from "../internal/names.ts";
 import type { Policy, Task, WaitOptions } from "../policy.ts";
 import { classifyError, type RetryVerdict } from "./classify.ts";
-import { callOf, discard, type FetchCall, type FetchFunction, type FetchInit } from "./fetch-call.ts";
+import { callOf, discard, discardRest, type FetchCall, type FetchFunction, type FetchInit } from "./fetch-call.ts";
 import { parseRetryAfter } from "./retry-after.ts";
 import type { RetryContext, RetryOptions, RetryStats } from "./retry-options.ts";
 import { Retry } from "./retry.ts";
@@ -129,23 +129,27 @@ class FetchPolicy {
     const isLimit = typeof given === "number" && given < Infinity;
     const own = isLimit ? Deadline.after(given, { signal, clock: this.#clock }) : undefined;
     const deadline = typeof given === "object" ? given : own;
+    let answer: Response | undefined;
     try {
       const policy = call.isRepeatable ? this.#retry : this.#once;
-      return await policy.run((context) => this.#attempt(call, deadline, context), {
+      answer = await policy.run((context) => this.#attempt(call, deadline, context), {
         signal,
-        deadline: deadline ?? Infinity,
+        deadline: given === undefined ? Infinity : (own ?? given), // checked there
         idempotencyKey: init.idempotencyKey,
       });
+      return answer;
     } catch (error) {
-      if (error instanceof HttpStatusError) return error.response;
-      if (error instanceof DeadlineError) discard(responseOf(error.cause));
+      answer = responseOf(error);
+      if (answer !== undefined) return answer;
       throw error;
     } finally {
       own?.close();
+      discardRest(call, answer);
     }
   }
 
   #attempt(call: FetchCall, deadline: Deadline | undefined, context: RetryContext): Promise<Response> {
+    discardRest(call, undefined);
     const send: Task<Response> = ({ signal }) => this.#send(call, deadline, context, signal);
     const limited: Task<Response> = ({ signal }) => this.#timeout.run(send, { signal });
     const wait: WaitOptions = { signal: context.signal };
@@ -169,6 +173,7 @@ class FetchPolicy {
       discard(response); // nobody waits for it any more
       throw signal.reason;
     }
+    call.responses.add(response); // something else may end the call, or the attempt, before this is heard of
     if (response.status < 400) return response;
     const retryAfterMs = parseRetryAfter(response.headers.get("retry-after"), this.#clock.wallNow());
     throw new HttpStatusError(response, retryAfterMs);
