@@ -65,6 +65,13 @@ export function classifyOutcome(outcome: CircuitOutcome): CircuitVerdict {
   return isIgnored === true ? "ignore" : "failure";
 }
 
+/** Whether sluice itself turned the call away. */
+export function isRefusal(error: unknown): boolean {
+  return (
+    ask(error, ({ code }, status) => (REFUSALS.has(code) ? true : status === undefined ? undefined : false)) === true
+  );
+}
+
 /** 408 and 429 are no fault of the caller's: they tell of a server that can't keep up. */
 export function isOwnFault(status: number): boolean {
   return status >= 400 && status <= 499 && status !== 408 && status !== 429;

@@ -5,6 +5,7 @@ import { CircuitOpenError } from "../errors.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { CircuitBreaker } from "./circuit-breaker.ts";
 import { failover } from "./failover.ts";
+import { RetryBudget } from "./retry-budget.ts";
 import type { FailoverContext } from "./hedge-options.ts";
 
 type Target = (signal: AbortSignal) => Promise<string>;
@@ -155,6 +156,19 @@ it("J54: passes over a target whose breaker is open at no cost", async () => {
   for (let i = 0; i < 10; i += 1) expect(await run()).toBe("alive");
   expect(calls).toBe(2 + 10);
   await expect(dead.breaker.run(() => 1)).rejects.toThrow(CircuitOpenError);
+});
+
+it("J54: spends none of the budget on a target that was not asked, so that an open breaker ends no more than itself", async () => {
+  const clock = new VirtualClock();
+  const breaker = new CircuitBreaker({ failures: 1, clock });
+  const budget = new RetryBudget({ minPerSecond: 0.1, clock });
+  const policy = failover(["a", "b"], { budget, clock });
+  const answer = (): Promise<string> =>
+    policy.run(({ target }) => (target === "a" ? breaker.run(() => Promise.reject(new Error("down"))) : target));
+  for (let calls = 0; calls < 5; calls += 1) expect(await answer()).toBe("b");
+  expect([budget.stats(), policy.stats().refused]).toEqual([{ calls: 5, retries: 1, left: 0, refused: 0 }, 0]);
+  breaker.close();
+  await expect(answer()).rejects.toThrow("all 1 attempts failed");
 });
 
 it("takes anything for a target, undefined too, and the list as it was when it was made", async () => {

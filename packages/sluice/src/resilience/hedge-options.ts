@@ -24,8 +24,9 @@ export interface AttemptOptions extends NameOptions, WithinOptions {
    */
   readonly classify?: ((error: unknown) => FailoverVerdict) | undefined;
   /**
-   * Has to allow each attempt after a run's first. To be shared with the retries of the same service. Within a retry that
-   * has counted the call already, `{ onCall() {}, trySpend: () => budget.trySpend() }` counts it once.
+   * Has to allow each attempt after a run's first, but for one in place of what a breaker or limit of ours refused, which
+   * has asked nobody. To be shared with the retries of the same service. Within a retry that has counted the call already,
+   * `{ onCall() {}, trySpend: () => budget.trySpend() }` counts it once.
    */
   readonly budget?: Pick<RetryBudget, "onCall" | "trySpend"> | undefined;
   /** Takes what an attempt came up with after its run had its answer. What it throws is an unhandled rejection. */

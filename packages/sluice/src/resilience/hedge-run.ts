@@ -12,6 +12,7 @@ import { checkInteger, checkMs, checkWait } from "../internal/check.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { WaitOptions } from "../policy.ts";
 import { Cancellation, CancellationContext } from "../scope/cancellation.ts";
+import { isRefusal } from "./classify.ts";
 import { classifyFailover } from "./failover-verdict.ts";
 import type { AttemptOptions, FailoverContext, FailoverVerdict, HedgeAfter, HedgeStats } from "./hedge-options.ts";
 
@@ -167,9 +168,10 @@ class Run<Target, T> extends Watcher {
     this.#timer = undefined;
   }
 
-  #beginNext(): void {
+  /** `isInPlace` of one that asked nobody. */
+  #beginNext(isInPlace = false): void {
     this.#clearTimer();
-    if (this.#hasRoom() && this.#isAllowed() && !this.#isAnswered) this.#begin();
+    if (this.#hasRoom() && this.#isAllowed(isInPlace) && !this.#isAnswered) this.#begin();
   }
 
   #hasRoom(): boolean {
@@ -178,10 +180,10 @@ class Run<Target, T> extends Watcher {
     return !isOver && this.#begun < maxAttempts && this.#running.length < concurrency;
   }
 
-  #isAllowed(): boolean {
+  #isAllowed(isInPlace: boolean): boolean {
     const { limit, budget, counts } = this.#rules;
     if (this.#deadline !== undefined && this.#deadline.leftMs < (limit.neededMs ?? 0)) return false;
-    const isAllowed = budget === undefined || budget.trySpend();
+    const isAllowed = isInPlace || budget === undefined || budget.trySpend();
     if (!isAllowed) counts.refused += 1;
     return isAllowed;
   }
@@ -212,7 +214,7 @@ class Run<Target, T> extends Watcher {
     this.#errors[attempt.index] = error;
     try {
       if (classify(error) === "stop") this.#stop ??= { error };
-      this.#beginNext();
+      this.#beginNext(isRefusal(error));
       if (this.#running.length === 0) this.#giveUp(this.#failure(error));
     } catch (reason) {
       this.#giveUp(reason);
