@@ -76,7 +76,7 @@ class World {
   }
 }
 
-it("gradient finds the knee, where the server gives all it can and calls take little longer than at rest", async () => {
+it("F03.4: gradient finds the knee, where the server gives all it can and calls take little longer than at rest", async () => {
   const world = new World(gradient());
   await world.callers(120);
   await world.watch(15);
@@ -108,22 +108,25 @@ it("gradient doesn't drift under load that lasts, as it would by an average over
 it.each([
   ["gradient", gradient(), 15, 30],
   ["aimd", aimd({ maxLatencyMs: 15 }), 10, 20],
-])("%s follows a server that loses most of its capacity, and comes back with it", async (_, strategy, least, most) => {
-  const world = new World(strategy);
-  await world.callers(120);
-  await world.watch(15);
-  const before = await world.measure(10);
-  world.server.knee = 10;
-  await world.watch(5);
-  const weak = await world.measure(10);
-  expect(weak.limit).toBeGreaterThanOrEqual(least - 5);
-  expect(weak.limit).toBeLessThanOrEqual(most);
-  expect(weak.rate).toBeGreaterThan(0.95 * 1_000);
-  world.server.knee = 40;
-  await world.watch(10);
-  const after = await world.measure(10);
-  expect(Math.abs(after.limit - before.limit) / before.limit).toBeLessThan(0.1);
-});
+])(
+  "F03.4: %s follows a server that loses most of its capacity, and comes back with it",
+  async (_, strategy, least, most) => {
+    const world = new World(strategy);
+    await world.callers(120);
+    await world.watch(15);
+    const before = await world.measure(10);
+    world.server.knee = 10;
+    await world.watch(5);
+    const weak = await world.measure(10);
+    expect(weak.limit).toBeGreaterThanOrEqual(least - 5);
+    expect(weak.limit).toBeLessThanOrEqual(most);
+    expect(weak.rate).toBeGreaterThan(0.95 * 1_000);
+    world.server.knee = 40;
+    await world.watch(10);
+    const after = await world.measure(10);
+    expect(Math.abs(after.limit - before.limit) / before.limit).toBeLessThan(0.1);
+  },
+);
 
 it("gradient learns that a server has become slower for good, and gives it as much as before", async () => {
   const world = new World(gradient());
@@ -184,7 +187,7 @@ it("stays within its bounds whatever the server does", async () => {
   expect(Math.min(...(await world.watch(30)))).toBe(8);
 });
 
-it("answers an overload of twice what the server can do within the target, and works at full rate meanwhile", async () => {
+it("F10.3: answers an overload of twice what the server can do within the target, and works at full rate meanwhile", async () => {
   const world = new World(gradient(), { discipline: codel({ targetMs: 20, intervalMs: 100 }) });
   const waits: number[] = [];
   let refused = 0;

@@ -237,7 +237,7 @@ it("has no cache unless it is given one, and then asks for each key once, also w
   expect([calls.length, batcher.stats()]).toEqual([1, { batches: 1, keys: 1, hits: 2 }]);
 });
 
-it("keeps no error, of a key or of all, unless cacheErrors says so", async () => {
+it("K04, D03: keeps no error, of a key or of all, unless cacheErrors says so", async () => {
   const cache = new Map<unknown, Promise<number>>();
   const [passing, lasting] = [new Error("busy"), new Error("no such row")];
   let outcomes: (number | Error)[] = [passing, lasting, 3];
