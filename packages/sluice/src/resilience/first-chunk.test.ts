@@ -202,6 +202,33 @@ it("closes a source that came too late, and does not ask it for anything", async
   expect(policy.stats()).toMatchObject({ losers: 0, lateErrors: 0 });
 });
 
+it.each([
+  ["throws", (): never => fail()],
+  ["gives no promise", () => undefined as never],
+])("ends all that wait on its signal, though a source that is to be cancelled %s", async (_, cancel) => {
+  const call = new AbortController();
+  const source = { getReader: () => ({ read: () => new Promise<never>(() => {}), cancel }) };
+  const result = expect(firstChunk(source, call)).rejects.toBe("gone");
+  const sleeper = expect(sleep(Infinity, call)).rejects.toBe("gone");
+  call.abort("gone");
+  await result;
+  await sleeper;
+});
+
+it.each([
+  ["throws instead of rejecting", (): never => fail(), "not now"],
+  ["gives no result", () => Promise.resolve(undefined), "a result must be an object, got undefined"],
+])("rejects, and watches no longer, if a source %s", async (_, next, message) => {
+  const { signal } = new AbortController();
+  const source = { [Symbol.asyncIterator]: () => ({ next }) } as unknown as AsyncIterable<number>;
+  await expect(firstChunk(source, { signal })).rejects.toThrow(message);
+  expect(getEventListeners(signal, "abort").length).toBe(0);
+});
+
+function fail(): never {
+  throw new Error("not now");
+}
+
 it("refuses a signal that is none", async () => {
   await expect(firstChunk(new ReadableStream(), { signal: {} as AbortSignal })).rejects.toThrow(TypeError);
 });

@@ -115,14 +115,20 @@ class Chunks<T> extends Watcher implements AsyncIterableIterator<T> {
   }
 }
 
+/** What throws, or gives what is no result, is a rejection, whatever it is: sources are foreign code. */
 function inputOf<T>(source: AsyncIterable<T> | ReadableSource<T>): Input<T> {
   if ("getReader" in source) {
     const reader = source.getReader();
     return {
-      next: () => reader.read() as Promise<IteratorResult<T, undefined>>,
-      cancel: (reason) => reader.cancel(reason),
+      next: async () => resultOf<T>(await reader.read()),
+      cancel: async (reason) => reader.cancel(reason),
     };
   }
   const iterator = source[Symbol.asyncIterator]();
-  return { next: () => iterator.next(), cancel: async () => iterator.return?.() };
+  return { next: async () => resultOf<T>(await iterator.next()), cancel: async () => iterator.return?.() };
+}
+
+function resultOf<T>(result: unknown): IteratorResult<T, undefined> {
+  if (typeof result === "object" && result !== null) return result as IteratorResult<T, undefined>;
+  throw new TypeError(`a result must be an object, got ${result === null ? "null" : typeof result}`);
 }
