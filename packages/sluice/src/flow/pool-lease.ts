@@ -8,6 +8,11 @@ export interface Lease<R> extends Disposable {
   release(): void;
 }
 
+/** What a wait brings: whether a `create` was called for it. */
+export interface Asking {
+  hasAsked: boolean;
+}
+
 /** What a pool knows of one resource. */
 export class PoolEntry<R> {
   readonly resource: R;

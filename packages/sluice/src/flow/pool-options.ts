@@ -28,7 +28,8 @@ export interface PoolOptions<R> extends NameOptions {
   readonly maxWaiting?: number | undefined;
   /**
    * Told of what no caller hears of: a failing `destroy` or `validate`, and a failing `create` for `min` or for who
-   * waits no more. @default a failing `destroy` surfaces as an unhandled rejection, the others are only counted
+   * waits no more. @default a failing `destroy` surfaces as an unhandled rejection, the others are only counted;
+   * what this throws is one, too
    */
   readonly onError?: ((error: unknown) => void) | undefined;
   /** Runs `timeoutMs`, `idleMs` and `lifetimeMs`, and tells ages. @default systemClock */
@@ -74,10 +75,12 @@ export function checkPoolOptions<R>(max: number, options: PoolOptions<R>): PoolS
   const min = checkInteger("min", options.min ?? 0, { min: 0 });
   if (min > max) throw new RangeError(`min must be an integer <= ${max}, got ${min}`);
   checkFunction("create", options.create);
+  const { onError } = options;
   for (const name of ["destroy", "validate", "onError"] as const)
     if (options[name] !== undefined) checkFunction(name, options[name]);
   return {
     ...options,
+    onError: onError === undefined ? undefined : (error) => tell(onError, error),
     min,
     validateAfterMs: checkMs("validateAfterMs", options.validateAfterMs ?? 0),
     idleMs: checkMs("idleMs", options.idleMs ?? Infinity),
@@ -85,4 +88,13 @@ export function checkPoolOptions<R>(max: number, options: PoolOptions<R>): PoolS
     maxWaiting: checkInteger("maxWaiting", options.maxWaiting ?? Infinity, { min: 0, infinity: true }),
     clock: options.clock ?? systemClock,
   };
+}
+
+/** State must stay right, whatever it throws. */
+function tell(onError: (error: unknown) => void, failure: unknown): void {
+  try {
+    onError(failure);
+  } catch (error) {
+    void Promise.reject(error); // seen as unhandled
+  }
 }

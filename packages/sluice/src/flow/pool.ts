@@ -12,7 +12,7 @@ import type { Wait } from "../internal/wait.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { RunContext, WaitOptions } from "../policy.ts";
-import { type Lease, lend, PoolEntry } from "./pool-lease.ts";
+import { type Asking, type Lease, lend, PoolEntry } from "./pool-lease.ts";
 import { checkPoolOptions, type PoolOptions, type PoolSettings, type PoolStats } from "./pool-options.ts";
 import { Shelf } from "./pool-shelf.ts";
 
@@ -49,11 +49,6 @@ export type PoolTask<R, T> = (resource: R, context: RunContext) => T | PromiseLi
 
 /** After a failure to keep up `min`. */
 const REFILL_MS = 1_000;
-
-/** What a wait brings: whether a `create` was called for it. */
-interface Asking {
-  hasAsked: boolean;
-}
 
 class ResourcePool<R> implements Pool<R> {
   // I1  size = idle + borrowed + checking + creating + destroying <= max, and each of #entries is in one of these
@@ -208,6 +203,7 @@ class ResourcePool<R> implements Pool<R> {
   /** For who has found none idle. Throws for who is turned away. */
   #wait(options: WaitOptions): Promise<Lease<R>> {
     if (this.closed) throw this.#refuse(new ClosedError("pool"));
+    options.signal?.throwIfAborted(); // by `validate`
     this.#line.refuseHaste(options);
     const { maxWaiting } = this.#settings;
     const uncared = this.waiting - this.#coming;
@@ -277,11 +273,15 @@ class ResourcePool<R> implements Pool<R> {
       this.#settings.onError?.(error);
       return false;
     };
+    this.#checking += 1; // what is called here may come back, and would have another made in its place (I1)
     try {
       const verdict = validate(entry.resource);
-      return typeof verdict === "boolean" ? verdict : whenSettled(verdict, Boolean, onFailed);
+      if (typeof verdict !== "boolean") return whenSettled(verdict, Boolean, onFailed);
+      return verdict && !this.closed && !entry.isCondemned;
     } catch (error) {
       return onFailed(error);
+    } finally {
+      this.#checking -= 1;
     }
   }
 
