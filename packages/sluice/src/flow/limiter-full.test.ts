@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { QueueFullError } from "../errors.ts";
@@ -119,6 +120,34 @@ it("C28: asks a function for each call that finds the line full, and rejects wit
   expect(await limit.run(() => "waited", { priority: 1 })).toBe("waited");
   await busy;
   expect([asked, limit.running, limit.waiting]).toEqual([[undefined, 0, 10, 1], 0, 0]);
+});
+
+it("lets nobody join the line after what its whenFull has changed", async () => {
+  const reason = new Error("enough");
+  const changes: [(limit: Limiter, controller: AbortController) => void, object][] = [
+    [(limit) => limit.close(), { code: "CLOSED" }],
+    [(limit) => limit.abort(reason), { code: "CLOSED" }],
+    [(limit) => limit.resize(1), { name: "RangeError" }],
+    [(_, controller) => controller.abort(reason), reason],
+  ];
+  for (const policy of ["wait", "caller-runs", "drop-oldest"] as const)
+    for (const [change, error] of changes) {
+      const controller = new AbortController();
+      const whenFull = (): typeof policy => {
+        change(limit, controller);
+        return policy;
+      };
+      const limit: Limiter = new Limiter(2, { capacity: 0, whenFull });
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const runs = limit.run(() => promise, { weight: 2 });
+      const { signal } = controller;
+      const late = limit.run(() => "called", { weight: 2, signal });
+      await expect(late).rejects.toMatchObject(error);
+      expect([limit.waiting, getEventListeners(signal, "abort").length]).toEqual([0, 0]);
+      resolve();
+      await runs;
+      await limit.drain();
+    }
 });
 
 it("F02.3: holds no more in line than its capacity, whoever hands in how much", async () => {

@@ -138,7 +138,7 @@ export class Limiter implements Policy {
         checkWeight(weight, this.#concurrency);
         if (Request.isNeeded(options)) work = new Request(task, options);
       }
-      if (this.#isClosed) throw this.#refuse(new ClosedError("limiter"));
+      this.#refuseIfClosed();
       const started = this.#admits(weight, priority) ? this.#startNow(work, signal, weight) : this.#wait(work, options);
       return started as Promise<T>;
     } catch (error) {
@@ -257,6 +257,10 @@ export class Limiter implements Policy {
   #wait(work: Work, options: LimiterRunOptions): Promise<unknown> {
     this.#line.refuseHaste(options);
     const policy = this.waiting < this.capacity ? "wait" : this.#policyFor(options);
+    // All may have changed meanwhile, by `whenFull` or the rate.
+    this.#refuseIfClosed();
+    options.signal?.throwIfAborted();
+    checkWeight(options.weight ?? 1, this.#concurrency);
     if (policy === "caller-runs") return this.#startNow(work, options.signal, 0);
     if (policy === "reject") throw this.#refuse(new QueueFullError(this.capacity));
     if (policy === "drop-newest") throw this.#drop();
@@ -268,6 +272,10 @@ export class Limiter implements Policy {
     if (this.#taken < this.#bound) this.#admit(); // the first, whom the rate kept, or who it is now
     // A reaction made here runs in the async context of whoever calls, and keeps less than a suspended function would.
     return wait.then(this.#runner.startGranted);
+  }
+
+  #refuseIfClosed(): void {
+    if (this.#isClosed) throw this.#refuse(new ClosedError("limiter"));
   }
 
   #policyFor(options: LimiterRunOptions): LimiterWhenFull {
