@@ -440,6 +440,23 @@ it("sets no timer while it is paused, also when a run ends meanwhile", async () 
   expect(runs).toHaveLength(2);
 });
 
+it.each(["stop", "pause"] as const)(
+  "runs no other of what it makes up for once the first has called %s",
+  async (end) => {
+    const clock = new VirtualClock();
+    const late = { missed: "all", graceMs: 0, windowMs: 10_000, overlap: "allow", clock } as const;
+    const plan: Schedule = schedule({ everyMs: 1_000 }, () => void plan[end](), late);
+    plan.pause();
+    await clock.advance(3_500);
+    plan.resume();
+    await clock.advance(0);
+    expect(plan.stats()).toMatchObject({ started: 1, pending: end === "stop" ? 0 : 2 });
+    plan.resume(); // one at a time, as each pauses it again
+    await clock.advance(0);
+    expect(plan.stats()).toMatchObject({ started: end === "stop" ? 1 : 2, pending: end === "stop" ? 0 : 1 });
+  },
+);
+
 it("runs the last that is pending though no other comes after it", async () => {
   const two = { next: (after: number) => (after < START_AT + 2_000 ? after + 1_000 : undefined) };
   const { plan, clock, runs } = play(two, { overlap: "queue", runMs: () => 5_000 });
@@ -507,6 +524,10 @@ it("refuses what is no task, and takes a bad signal for a reason to start nothin
   expect(() => schedule({ everyMs: 5 }, 5 as unknown as () => void, { clock })).toThrow("task must be a function");
   const signal = {} as AbortSignal;
   expect(() => schedule({ everyMs: 5 }, () => {}, { clock, signal })).toThrow("signal must be an AbortSignal");
+  const { signal: good } = new AbortController();
+  const name = 5 as unknown as string;
+  expect(() => schedule({ everyMs: 5 }, () => {}, { clock, signal: good, name })).toThrow("name must be a string");
+  expect(getEventListeners(good, "abort")).toHaveLength(0);
   expect(clock.timers).toBe(0);
 });
 

@@ -72,10 +72,10 @@ class RunningSchedule extends Watcher implements Schedule {
     this.#task = task;
     this.#settings = settings;
     this.name = settings.name;
+    register("schedule", settings, this);
     const { signal } = settings;
     if (signal?.aborted === true) this.abort(signal.reason);
     else if (signal !== undefined) this.watch(signal);
-    register("schedule", settings, this);
     void this.#follow();
   }
 
@@ -183,7 +183,8 @@ class RunningSchedule extends Watcher implements Schedule {
 
   /** What has a run of its own to make up for is never left out. */
   #admit(run: Occurrence, isCatchUp: boolean): Promise<void> | undefined {
-    if (this.#running < this.#limit && this.#pending.length === 0) return this.#start(run);
+    if (this.#ended) return undefined; // by the run before it, as it may have been paused
+    if (!this.#paused && this.#running < this.#limit && this.#pending.length === 0) return this.#start(run);
     const isQueued = isCatchUp || (this.#settings.overlap === "queue" && this.#pending.length === 0);
     if (isQueued) this.#pending.push(run);
     else this.#skipped += 1;
