@@ -1,6 +1,7 @@
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { HttpStatusError, RateLimitedError } from "../errors.ts";
 import { namedEntries } from "../internal/names.ts";
+import { turn } from "../testing/turn.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { AdaptiveRate, type AdaptiveRateOptions } from "./adaptive-rate.ts";
 import { RateLimiter } from "./rate-limiter.ts";
@@ -76,6 +77,36 @@ it("learns from a value as well as from an error, and from failures of other kin
   const own = open({ retryAfterMs: (outcome) => (outcome === "slow down" ? 70 : undefined) });
   await own.rate.run(() => "slow down");
   expect([own.rate.count, own.limiter.retryAfterMs()]).toEqual([50, 70]);
+});
+
+it.each([Number.NaN, -5, Infinity, "soon"])(
+  "takes %s, which is no time to wait, for a limit without one",
+  async (told) => {
+    const { limiter, rate } = open({ retryAfterMs: () => told as number });
+    await expect(rate.run(() => "value")).resolves.toBe("value");
+    expect([rate.count, limiter.retryAfterMs()]).toEqual([50, 0]);
+    const failure = new Error("of the call");
+    await expect(rate.run(() => Promise.reject(failure))).rejects.toBe(failure);
+    const other = open();
+    await expect(other.rate.run(() => ({ status: 429, retryAfterMs: told }))).resolves.toMatchObject({ status: 429 });
+    expect([other.rate.count, other.limiter.retryAfterMs()]).toEqual([50, 0]);
+  },
+);
+
+it("lets a retryAfterMs that throws take nobody's outcome away: its error is an unhandled rejection", async () => {
+  const unhandled = vi.fn<(error: unknown) => void>();
+  process.on("unhandledRejection", unhandled);
+  const thrown = new Error("of the header");
+  const { rate } = open({
+    retryAfterMs() {
+      throw thrown;
+    },
+  });
+  await expect(rate.run(() => "value")).resolves.toBe("value");
+  await expect(rate.run(() => Promise.reject(tooMany))).rejects.toBe(tooMany);
+  await turn();
+  process.off("unhandledRejection", unhandled);
+  expect([rate.count, unhandled.mock.calls.map(([error]) => error)]).toEqual([100, [thrown, thrown]]);
 });
 
 it("learns nothing from a call that its own limiter turned away", async () => {

@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
-import { checkInteger, checkMs, checkNumber } from "../internal/check.ts";
+import { checkFunction, checkInteger, checkMs, checkNumber } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
 import type { Policy, Task } from "../policy.ts";
 import type { RateLimiter, RateLimiterTakeOptions } from "./rate-limiter.ts";
@@ -27,7 +27,8 @@ export interface AdaptiveRateOptions extends NameOptions {
   readonly recoverMs?: number | undefined;
   /**
    * For how long the other side wants to be left alone, by an error that a call failed with or a value that it returned;
-   * undefined if it has no such wish. @default its `retryAfterMs`, or 0, if its `status` is 429
+   * undefined if it has no such wish. What is no finite number of at least 0 counts as 0; what this throws is an unhandled
+   * rejection, and the outcome is that of the call all the same. @default its `retryAfterMs` if its `status` is 429
    */
   readonly retryAfterMs?: ((outcome: unknown) => number | undefined) | undefined;
   /** @default systemClock */
@@ -70,7 +71,7 @@ export class AdaptiveRate implements Policy {
     if (this.#decrease >= 1) throw new RangeError(`decrease must be below 1, got ${this.#decrease}`);
     this.#increase = checkInteger("increase", options.increase ?? Math.ceil(this.#maxCount / 10), { min: 1 });
     this.#recoverMs = checkMs("recoverMs", options.recoverMs ?? 10_000, { min: 1 });
-    this.#retryAfterMs = options.retryAfterMs ?? retryAfterOf;
+    this.#retryAfterMs = checkFunction("retryAfterMs", options.retryAfterMs ?? retryAfterOf);
     this.#clock = options.clock ?? systemClock;
     this.name = options.name;
     register("adaptive-rate", options, this);
@@ -91,13 +92,10 @@ export class AdaptiveRate implements Policy {
       try {
         value = await fn(context);
       } catch (error) {
-        const waitMs = this.#retryAfterMs(error);
-        if (waitMs !== undefined) this.limited(waitMs);
+        this.#learn(error, true);
         throw error;
       }
-      const waitMs = this.#retryAfterMs(value);
-      if (waitMs === undefined) this.succeeded();
-      else this.limited(waitMs);
+      this.#learn(value, false);
       return value;
     }, options);
   }
@@ -113,6 +111,17 @@ export class AdaptiveRate implements Policy {
     if (this.#change(Math.min(this.#maxCount, this.#count + this.#increase))) this.#increases += 1;
   }
 
+  /** Never throws: the call has its outcome. */
+  #learn(outcome: unknown, isFailure: boolean): void {
+    try {
+      const waitMs = this.#retryAfterMs(outcome);
+      if (waitMs !== undefined) this.limited(waitMs > 0 && waitMs < Infinity ? waitMs : 0);
+      else if (!isFailure) this.succeeded();
+    } catch (error) {
+      void Promise.reject(error); // seen as unhandled
+    }
+  }
+
   #change(count: number): boolean {
     const now = this.#clock.now();
     if (count === this.#count || now - this.#changedAt < this.#recoverMs) return false;
@@ -126,5 +135,5 @@ export class AdaptiveRate implements Policy {
 function retryAfterOf(outcome: unknown): number | undefined {
   const { status, retryAfterMs } = (outcome ?? {}) as { readonly status?: unknown; readonly retryAfterMs?: unknown };
   if (status !== 429) return undefined;
-  return typeof retryAfterMs === "number" && retryAfterMs >= 0 ? retryAfterMs : 0;
+  return typeof retryAfterMs === "number" ? retryAfterMs : 0;
 }
