@@ -2,6 +2,7 @@ import { getEventListeners } from "node:events";
 import { expect, it } from "vitest";
 import { ClearedError, SupersededError } from "../errors.ts";
 import { type AbortSubject, abortCases } from "../testing/abort-suite.ts";
+import { turn } from "../testing/turn.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { latest, type LatestOptions } from "./latest.ts";
 
@@ -79,6 +80,18 @@ it("lets those who wait join the one that takes their place, if told so", async 
   const calls = [ask("A", 100), ask("B", 100), ask("C", 50)];
   await clock.runToIdle();
   expect(await Promise.all(calls)).toEqual(["A", "C", "C"]);
+});
+
+it("hands any number of callers on from call to call", async () => {
+  const runs: (() => void)[] = [];
+  const fn = (): Promise<string> => new Promise((resolve) => runs.push(() => resolve("same")));
+  const ask = latest(fn, { overlap: "wait", superseded: "join" });
+  const calls = Array.from({ length: 50_000 }, () => ask());
+  runs[0]?.();
+  await turn();
+  runs[1]?.();
+  expect(new Set(await Promise.all(calls))).toEqual(new Set(["same"]));
+  expect([runs.length, ask.pending()]).toEqual([2, false]);
 });
 
 it("goes on after a run that fails, whether it throws or rejects", async () => {

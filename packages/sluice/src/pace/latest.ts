@@ -66,6 +66,12 @@ class Run<R> {
     this.start = start;
   }
 
+  /** Into their array: they may be very many, and are handed on with each call. */
+  joinAfter(others: Caller<R>[]): void {
+    others.push(...this.callers);
+    this.callers = others;
+  }
+
   take(): Caller<R>[] {
     const { callers } = this;
     this.callers = [];
@@ -125,7 +131,7 @@ class Runs<R> extends Watcher {
 
   #supersede(old: Run<R>, by: Run<R>): void {
     const error = new SupersededError();
-    if (this.#joins) by.callers.unshift(...old.take());
+    if (this.#joins) by.joinAfter(old.take());
     else rejectAll(old.take(), error);
     old.controller.abort(error);
   }
