@@ -11,14 +11,22 @@ export class LoadMark {
   isOver = false;
   #askers: Set<LoadMark> | undefined;
 
-  /** Calls `fn` as the load. */
+  /**
+   * Calls `fn` as the load. The resource puts back the context as it was; one put back by `context.run` would be longer,
+   * and half as fast to look through for all who ask later.
+   */
   run<T>(fn: () => T): T {
-    return isKnown() ? context.run(this, fn) : fn();
+    if (Resource === undefined) Resource = isContextFree() ? resource() : null;
+    if (Resource === null) return fn();
+    return new Resource("load").runInAsyncScope(() => {
+      context.enter(this);
+      return fn();
+    });
   }
 
   /** Who runs now will wait for this load: whether that would be for ever. */
   await(): boolean {
-    const asker = isKnown() ? context.get() : undefined;
+    const asker = context.get();
     if (asker === undefined || asker.isOver) return false;
     if (asker.#isAwaitedBy(this)) return true;
     (this.#askers ??= new Set()).add(asker);
@@ -33,8 +41,19 @@ export class LoadMark {
 }
 
 const context = new AsyncContext<LoadMark>();
-let known: boolean | undefined;
+let Resource: (new (type: string) => Scope) | null | undefined;
 
-function isKnown(): boolean {
-  return (known ??= isContextFree());
+/** The part of `AsyncResource` that is used. */
+interface Scope {
+  runInAsyncScope<T>(fn: () => T): T;
+}
+
+interface Runtime {
+  readonly process: {
+    getBuiltinModule(id: "node:async_hooks"): { readonly AsyncResource: new (type: string) => Scope };
+  };
+}
+
+function resource(): new (type: string) => Scope {
+  return (globalThis as unknown as Runtime).process.getBuiltinModule("node:async_hooks").AsyncResource;
 }

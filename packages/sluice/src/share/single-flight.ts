@@ -63,7 +63,8 @@ export function singleFlight<I, V>(
 }
 
 export class SingleFlight<I, V> {
-  // I1  a key has a flight in the map from the start of its load until that has ended, was forgotten, or nobody waits
+  // I1  a flight is in #byKey from the start of its load until that has ended, was forgotten, has become too old to join
+  //     for who came then, or nobody waits; in the last three cases it is in #left from then on until it has ended
   // I2  a flight removes itself alone: never the one that came after it
   // I3  the load's signal aborts exactly if nobody waits for it before it has ended
   readonly name: string | undefined;
@@ -75,7 +76,8 @@ export class SingleFlight<I, V> {
   readonly #isSame: ((input: I, other: I) => boolean) | undefined;
   readonly #clock: Clock;
   readonly #byKey = new Map<unknown, Flight<I, V>>();
-  readonly #running = new Set<Flight<I, V>>();
+  /** Those under way that nobody can join any more. */
+  readonly #left = new Set<Flight<I, V>>();
   #started = 0;
   #joined = 0;
 
@@ -93,20 +95,15 @@ export class SingleFlight<I, V> {
   }
 
   stats(): SingleFlightStats {
-    let [waiters, abandoned] = [0, 0];
-    for (const { leader, followers } of this.#running) {
+    const now = this.#clock.now();
+    let [waiters, abandoned, oldestMs] = [0, 0, 0];
+    for (const { leader, followers, startedAt } of [...this.#byKey.values(), ...this.#left]) {
       waiters += leader + followers;
       if (leader + followers === 0) abandoned += 1;
+      oldestMs = Math.max(oldestMs, now - startedAt);
     }
-    const [oldest] = this.#running;
-    return {
-      flights: this.#running.size,
-      abandoned,
-      waiters,
-      started: this.#started,
-      joined: this.#joined,
-      oldestMs: oldest === undefined ? 0 : this.#clock.now() - oldest.startedAt,
-    };
+    const flights = this.#byKey.size + this.#left.size;
+    return { flights, abandoned, waiters, started: this.#started, joined: this.#joined, oldestMs };
   }
 
   /** Whether who asks for this input now would join. */
@@ -127,7 +124,7 @@ export class SingleFlight<I, V> {
       if (options?.timeoutMs === 0) throw new TimeoutError(0);
       const key = this.#key(input);
       const found = this.#byKey.get(key);
-      if (found === undefined || !this.#isYoung(found)) return this.#start(key, input, options);
+      if (found === undefined || !this.#isYoung(found)) return this.#start(key, found, input, options);
       return this.#join(key, found, input, options);
     } catch (error) {
       return Promise.reject(error);
@@ -136,7 +133,8 @@ export class SingleFlight<I, V> {
 
   /** Who asks from now on gets a new load. Those who wait go on waiting. */
   forget(input: I): void {
-    this.#byKey.delete(this.#key(input));
+    const key = this.#key(input);
+    this.#part(key, this.#byKey.get(key));
   }
 
   #key(input: I): unknown {
@@ -144,13 +142,19 @@ export class SingleFlight<I, V> {
   }
 
   #isYoung({ startedAt }: Flight<I, V>): boolean {
-    return this.#maxJoinAgeMs === Infinity || this.#clock.now() - startedAt <= this.#maxJoinAgeMs;
+    return this.#maxJoinAgeMs === Infinity || this.#now() - startedAt <= this.#maxJoinAgeMs;
   }
 
-  #start(key: unknown, input: I, options: WaitOptions | undefined): Promise<V> {
-    const flight = new Flight<I, V>(input, this.#clock.now(), this.#retries);
+  /** Exact where something hangs on it: reading it so takes a twentieth of a load. */
+  #now(): number {
+    const clock = this.#clock;
+    return this.#maxJoinAgeMs === Infinity && clock.coarseNow !== undefined ? clock.coarseNow() : clock.now();
+  }
+
+  #start(key: unknown, old: Flight<I, V> | undefined, input: I, options: WaitOptions | undefined): Promise<V> {
+    const flight = new Flight<I, V>(input, this.#now(), this.#retries);
+    this.#part(key, old);
     this.#byKey.set(key, flight); // before the call, which may come back here
-    this.#running.add(flight);
     this.#started += 1;
     flight.mark.await();
     flight.result = this.#call(key, flight);
@@ -217,18 +221,21 @@ export class SingleFlight<I, V> {
   /** A load that is about to end is joined by nobody. */
   #abandon(key: unknown, flight: Flight<I, V>, reason: unknown): void {
     flight.leader = flight.followers = 0;
-    this.#remove(key, flight);
+    this.#part(key, flight);
     LoadContext.abort(flight.context, reason);
   }
 
   #land(key: unknown, flight: Flight<I, V>): void {
     flight.mark.isOver = true;
-    this.#running.delete(flight);
-    this.#remove(key, flight);
+    if (this.#byKey.get(key) === flight) this.#byKey.delete(key);
+    else this.#left.delete(flight);
   }
 
-  #remove(key: unknown, flight: Flight<I, V>): void {
-    if (this.#byKey.get(key) === flight) this.#byKey.delete(key);
+  /** From now on nobody joins it. */
+  #part(key: unknown, flight: Flight<I, V> | undefined): void {
+    if (flight === undefined || this.#byKey.get(key) !== flight) return;
+    this.#byKey.delete(key);
+    this.#left.add(flight);
   }
 }
 
