@@ -9,8 +9,10 @@ import type { Policy, RunContext, WaitOptions } from "../policy.ts";
 export interface PassStage {
   /** What `enter` returns is the context for what is inside, with the signal of what is around. @default false */
   readonly hasContext?: boolean | undefined;
+  /** `leave` needs what `enter` returned, and else may be given anything. @default hasContext */
+  readonly hasMemory?: boolean | undefined;
   /**
-   * Lets a call in, in this turn, and returns what `leave` will be given; undefined to have it go by `run` instead, as
+   * Lets a call in, in this turn, and returns what is to be known of it inside or by `leave`; undefined to have it go by `run` instead, as
    * where it would have to wait, or asks for more than is known here. Throws what it turns the call away with.
    * `options` are the caller's, whose signal has not aborted.
    */

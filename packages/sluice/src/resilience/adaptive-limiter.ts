@@ -65,6 +65,7 @@ export class AdaptiveLimiter implements Policy {
 
   static {
     setStage(AdaptiveLimiter, (limiter) => ({
+      hasMemory: true,
       enter: (asked) => limiter.#enterNow(asked),
       leave: (call, isFulfilled, result, around) =>
         limiter.#leave(call as Call, isFulfilled, result, isFulfilled ? undefined : around.signal),

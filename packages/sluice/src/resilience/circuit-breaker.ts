@@ -122,6 +122,7 @@ export class CircuitBreaker implements Policy {
 
   static {
     setStage(CircuitBreaker, (breaker) => ({
+      hasMemory: true,
       enter: () => breaker.#letIn(undefined),
       leave: (entered, isFulfilled, result, around) => {
         const call = entered as Call;

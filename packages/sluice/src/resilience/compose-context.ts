@@ -55,19 +55,19 @@ class Merged implements AnyContext {
 function addsNothing(context: RunContext): boolean {
   if (context === NOTHING) return true;
   for (const key in context) if (key !== "signal") return false; // makes no array, as asking for the keys would
-  return gettersOf(context).every((key) => key === "signal");
+  return gettersOf(context).length === 0;
 }
 
 const gettersByClass = new WeakMap<object, readonly string[]>([[Object.prototype, []]]);
 
-/** Those of its class, which no loop over its properties finds. */
+/** Those of its class but `signal`, which no loop over its properties finds. */
 function gettersOf(context: object): readonly string[] {
   const prototype = Object.getPrototypeOf(context) as object | null;
   if (prototype === null) return [];
   let getters = gettersByClass.get(prototype);
   if (getters === undefined) {
     const own = Object.entries(Object.getOwnPropertyDescriptors(prototype)).filter(
-      ([, each]) => each.get !== undefined,
+      ([key, each]) => each.get !== undefined && key !== "signal",
     );
     getters = [...gettersOf(prototype), ...own.map(([key]) => key)];
     gettersByClass.set(prototype, getters);

@@ -118,17 +118,16 @@ class Passage<T> implements StagedCall, EnclosedWork {
   /** One is always there, or a full garbage collection would forget their layout, and the code optimized for them. */
   static readonly sample: unknown = new Passage([], () => {}, PLAIN, 0, NOTHING);
   // I1  each stage that let the call in is left once, the innermost first
-  // I2  #leaving is the stage that was left last: the next is left when what that one returned has settled
-  // I3  at most one of the stages has a context; those inside of it, from #handedAt on, have #handed around them
+  // I2  #leaving stages, the outermost, have not been left; the next is left when what the last one returned has settled
+  // I3  at most one of the stages has a context, #handed, which those inside of it have around them as well; and at most one
+  //     other has a memory: with an array for what all of them remember, a call would take a tenth more
   readonly #layers: Layers;
   readonly #fn: Task<T>;
   readonly #options: WaitOptions;
   readonly #from: number;
   #around: RunContext;
   #handed: RunContext | undefined = undefined;
-  #handedAt = 0;
-  #entered: unknown[] | undefined = undefined;
-  #count = 0;
+  #memory: unknown = undefined;
   #leaving = 0;
 
   constructor(layers: Layers, fn: Task<T>, options: WaitOptions, from: number, around: RunContext) {
@@ -149,13 +148,9 @@ class Passage<T> implements StagedCall, EnclosedWork {
     try {
       result = this.#goIn();
     } catch (error) {
-      return this.#goOut(this.#count, false, error);
+      return this.#goOut(false, error);
     }
-    return whenSettled(
-      result,
-      (value) => this.#goOut(this.#count, true, value),
-      (reason) => this.#goOut(this.#count, false, reason),
-    );
+    return this.#goOutAfter(result);
   }
 
   start(context: RunContext, to: Reported): void {
@@ -173,10 +168,12 @@ class Passage<T> implements StagedCall, EnclosedWork {
   }
 
   again(context: RunContext): Promise<T> {
-    const leaving = this.#leaving;
-    const around = this.#handed === undefined || leaving < this.#handedAt ? this.#around : this.#handed;
-    const index = this.#from + leaving + 1;
-    return Promise.resolve(enter(this.#layers, this.#fn, this.#options, index, mergeContexts(around, context)));
+    const index = this.#from + this.#leaving;
+    const isWithin = this.#layers
+      .slice(this.#from, index)
+      .some(({ stage }) => (stage as PassStage).hasContext === true);
+    const around = isWithin ? mergeContexts(this.#around, this.#handed as RunContext) : this.#around;
+    return Promise.resolve(enter(this.#layers, this.#fn, this.#options, index + 1, mergeContexts(around, context)));
   }
 
   #goIn(): T | PromiseLike<T> {
@@ -186,57 +183,69 @@ class Passage<T> implements StagedCall, EnclosedWork {
     for (let layer = layers[index]; layer !== undefined; layer = layers[index]) {
       const { policy, stage } = layer;
       if (stage === undefined || !("enter" in stage)) break;
-      if (stage.hasContext === true && this.#handed !== undefined) break; // I3
+      const { hasContext, hasMemory } = stage;
+      if ((hasContext === true && this.#handed !== undefined) || (hasMemory === true && this.#memory !== undefined))
+        break; // I3
       const entered = stage.enter(options, around);
       if (entered === undefined) return runLayer(policy, layers, this.#fn, options, index, around);
-      this.#entered ??= [undefined, undefined, undefined, undefined]; // an empty one would grow to 17 places at once
-      this.#entered[this.#count] = entered;
-      this.#count += 1;
+      this.#leaving += 1;
       index += 1;
-      if (stage.hasContext === true) {
-        this.#handed = around = mergeContexts(around, entered as RunContext);
-        this.#handedAt = this.#count;
-      }
+      if (hasContext === true) {
+        this.#handed = entered as RunContext;
+        around = mergeContexts(around, entered as RunContext);
+      } else if (hasMemory === true) this.#memory = entered;
     }
     return enter(layers, this.#fn, options, index, around);
   }
 
-  /** Leaves the outermost `count` stages. Throws what the call ends with, if it failed. */
-  #goOut(count: number, isFulfilled: boolean, result: unknown): T | Promise<T> {
-    let [isGood, outcome] = [isFulfilled, result];
-    for (let index = count - 1; index >= 0; index -= 1) {
+  /** Leaves the stages. Throws what the call ends with, if it failed. */
+  #goOut(isFulfilled: boolean, result: unknown): T | Promise<T> {
+    let isGood = isFulfilled;
+    let outcome = result;
+    while (this.#leaving > 0) {
+      this.#leaving -= 1;
       try {
-        this.#leaving = index;
-        const stage = this.#layers[this.#from + index]?.stage as PassStage;
-        const instead = stage.leave(this.#entered?.[index], isGood, outcome, this);
-        if (instead !== undefined) {
-          return whenSettled(
-            instead,
-            (value) => this.#goOut(index, true, value),
-            (reason) => this.#goOut(index, false, reason),
-          );
-        }
+        const instead = this.#leave(isGood, outcome);
+        if (instead !== undefined) return this.#goOutAfter(instead as Promise<T>);
       } catch (error) {
-        [isGood, outcome] = [false, error];
+        isGood = false;
+        outcome = error;
       }
     }
     if (isGood) return outcome as T;
     throw outcome;
   }
 
+  #leave(isFulfilled: boolean, result: unknown): Promise<unknown> | undefined {
+    const stage = this.#layers[this.#from + this.#leaving]?.stage as PassStage;
+    return stage.leave(stage.hasContext === true ? this.#handed : this.#memory, isFulfilled, result, this);
+  }
+
+  /** By itself, since a function that makes others keeps what these see in an object of its own from the start. */
+  #goOutAfter(result: T | PromiseLike<T>): Promise<T> {
+    return whenSettled(
+      result,
+      (value) => this.#goOut(true, value),
+      (reason) => this.#goOut(false, reason),
+    );
+  }
+
   #report(isFulfilled: boolean, result: unknown, to: Reported): void {
     try {
-      const outcome = this.#goOut(this.#count, isFulfilled, result);
-      if (!(outcome instanceof Promise)) to.succeed(outcome);
-      else
-        void outcome.then(
-          (value) => to.succeed(value),
-          (reason: unknown) => to.fail(reason),
-        );
+      const outcome = this.#goOut(isFulfilled, result);
+      if (outcome instanceof Promise) reportAfter(outcome, to);
+      else to.succeed(outcome);
     } catch (error) {
       to.fail(error);
     }
   }
+}
+
+function reportAfter(outcome: Promise<unknown>, to: Reported): void {
+  void outcome.then(
+    (value) => to.succeed(value),
+    (reason: unknown) => to.fail(reason),
+  );
 }
 
 function titleOf(policy: Policy): string {

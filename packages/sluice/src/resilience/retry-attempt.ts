@@ -1,17 +1,25 @@
 /** What an attempt is told. */
+import { Relay } from "../clock/relay.ts";
+import type { RunContext } from "../policy.ts";
 import type { RetryContext } from "./retry-options.ts";
 
 export class Attempt implements RetryContext {
   /** One is always there, or a full garbage collection would forget their layout, and the code optimized for them. */
-  static readonly sample: unknown = new Attempt(1, undefined);
+  static readonly sample: unknown = new Attempt(1, undefined, undefined);
   readonly attempt: number;
   /** The key, or the first attempt, which knows it. */
   #key: string | Attempt | undefined;
+  /** What ends it, if nobody does so by `end`: until it has ended. */
+  #around: RunContext | undefined;
+  #relay: Relay | undefined;
   #controller: AbortController | undefined;
 
-  constructor(attempt: number, key: string | Attempt | undefined) {
+  constructor(attempt: number, key: string | Attempt | undefined, around: RunContext | undefined) {
     this.attempt = attempt;
     this.#key = key;
+    this.#around = around;
+    this.#relay = undefined;
+    this.#controller = undefined;
   }
 
   /** Made when an attempt first asks for it, as is the signal: both would be most of what a call costs. */
@@ -21,14 +29,31 @@ export class Attempt implements RetryContext {
   }
 
   get signal(): AbortSignal {
-    return (this.#controller ??= new AbortController()).signal;
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      const around = this.#around?.signal;
+      if (around?.aborted === true) this.end(around.reason);
+      else if (around !== undefined) this.#relay = new Relay(this, around);
+    }
+    return this.#controller.signal;
   }
 
   next(): Attempt {
-    return new Attempt(this.attempt + 1, typeof this.#key === "object" ? this.#key : this);
+    return new Attempt(this.attempt + 1, typeof this.#key === "object" ? this.#key : this, undefined);
+  }
+
+  onAbort(reason: unknown): void {
+    this.end(reason);
   }
 
   end(reason: unknown): void {
+    this.leave();
     (this.#controller ??= new AbortController()).abort(reason);
+  }
+
+  /** What is around it ends it no more. */
+  leave(): void {
+    this.#around = undefined;
+    this.#relay?.unwatch();
   }
 }

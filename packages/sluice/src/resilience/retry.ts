@@ -10,7 +10,8 @@ import { register } from "../internal/names.ts";
 import { systemRandom } from "../internal/random.ts";
 import { type PassStage, setStage, type StagedCall } from "../internal/stage.ts";
 import { whenSettled } from "../internal/when-settled.ts";
-import type { Policy, RunContext } from "../policy.ts";
+import type { Policy } from "../policy.ts";
+import { isEcho } from "../scope/cancellation.ts";
 import { exponentialBackoff, fullJitter } from "./backoff.ts";
 import { classifyError } from "./classify.ts";
 import { Attempt } from "./retry-attempt.ts";
@@ -32,7 +33,7 @@ export class Retry implements Policy {
   static {
     setStage(Retry, (policy) => {
       const { deadline, retryResult } = policy.#rules;
-      return deadline === Infinity && retryResult === undefined ? new RetryStage(policy.#rules) : undefined;
+      return deadline === Infinity && retryResult === undefined ? stageFor(policy.#rules) : undefined;
     });
   }
 
@@ -67,7 +68,7 @@ export class Retry implements Policy {
       const rules = this.#rules;
       const { signal, idempotencyKey, deadline: source = rules.deadline } = options;
       const deadline = checkLimit(typeof source === "function" ? source() : source);
-      const first = new Attempt(1, idempotencyKey);
+      const first = new Attempt(1, idempotencyKey, undefined);
       if (signal === undefined && deadline === Infinity && rules.retryResult === undefined)
         return runBare(rules, fn, first);
       return runAttempts(rules, fn, first, signal, deadline, false);
@@ -96,41 +97,31 @@ function runBare<T>(rules: RetryRules, fn: RetryTask<T>, first: Attempt): Promis
 }
 
 /** As `runBare`. */
-class RetryStage implements PassStage {
-  readonly hasContext = true;
-  readonly #rules: RetryRules;
+function stageFor(rules: RetryRules): PassStage {
+  const { counts, budget } = rules;
 
-  constructor(rules: RetryRules) {
-    this.#rules = rules;
+  function goOn(error: unknown, first: Attempt, call: StagedCall): Promise<unknown> {
+    const { signal } = call;
+    if (signal?.aborted !== true)
+      return runAttempts(rules, (context) => call.again(context), first, signal, Infinity, true, error);
+    if (!isEcho(error, signal)) counts.lateErrors += 1;
+    throw signal.reason;
   }
 
-  enter({ signal, idempotencyKey, deadline }: RetryRunOptions, around: RunContext): Attempt | undefined {
-    if (signal !== undefined || deadline !== undefined) return undefined; // the caller's abort is to end an attempt at once
-    this.#rules.budget?.onCall();
-    this.#rules.counts.attempts += 1;
-    return new FirstAttempt(around, idempotencyKey);
-  }
-
-  leave(first: unknown, isFulfilled: boolean, error: unknown, call: StagedCall): Promise<unknown> | undefined {
-    if (isFulfilled) return undefined;
-    const again: RetryTask<unknown> = (context) => call.again(context);
-    return runAttempts(this.#rules, again, first as Attempt, call.signal, Infinity, true, error);
-  }
-}
-
-/** Ended by what ends what is around it. */
-class FirstAttempt extends Attempt {
-  static override readonly sample: unknown = new FirstAttempt({ signal: undefined }, undefined);
-  readonly #around: RunContext;
-
-  constructor(around: RunContext, idempotencyKey: string | undefined) {
-    super(1, idempotencyKey);
-    this.#around = around;
-  }
-
-  override get signal(): AbortSignal {
-    return this.#around.signal ?? super.signal;
-  }
+  return {
+    hasContext: true,
+    enter({ signal, idempotencyKey, deadline }: RetryRunOptions, around) {
+      if (signal !== undefined || deadline !== undefined) return undefined; // the caller's abort is to end it at once
+      budget?.onCall();
+      counts.attempts += 1;
+      return new Attempt(1, idempotencyKey, around);
+    },
+    leave(entered, isFulfilled, result, call) {
+      const first = entered as Attempt;
+      first.leave();
+      return isFulfilled ? undefined : goOn(result, first, call);
+    },
+  };
 }
 
 /** `then` passes a value on faster by itself. */

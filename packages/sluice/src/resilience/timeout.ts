@@ -18,7 +18,7 @@ import { type NameOptions, register } from "../internal/names.ts";
 import { type EnclosedWork, type Reported, setStage } from "../internal/stage.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { Policy, RunContext, WaitOptions } from "../policy.ts";
-import { Cancellation, CancellationContext, isEcho } from "../scope/cancellation.ts";
+import { isEcho } from "../scope/cancellation.ts";
 import { LimitedCall, TimeoutLine } from "./timeout-line.ts";
 
 export interface TimeoutOptions extends NameOptions, WithinOptions {
@@ -123,8 +123,8 @@ class Call<T> extends LimitedCall implements Reported {
   readonly #rules: Rules;
   readonly #resolve: (value: T) => void;
   readonly #reject: (reason: unknown) => void;
-  readonly #cancellation = new Cancellation();
-  #relay: Relay | undefined;
+  #relay: Relay | undefined = undefined;
+  #controller: AbortController | undefined = undefined;
 
   constructor(timeoutMs: number, rules: Rules, resolve: (value: T) => void, reject: (reason: unknown) => void) {
     super();
@@ -132,6 +132,15 @@ class Call<T> extends LimitedCall implements Reported {
     this.#rules = rules;
     this.#resolve = resolve;
     this.#reject = reject;
+  }
+
+  /** Made when somebody asks for it: for work that has no use for it, it would be most of what a call costs. */
+  get signal(): AbortSignal {
+    return (this.#controller ??= new AbortController()).signal;
+  }
+
+  get #isCancelled(): boolean {
+    return this.#controller?.signal.aborted === true;
   }
 
   /** Before the work, since clock, signal and deadline are foreign code. */
@@ -152,7 +161,7 @@ class Call<T> extends LimitedCall implements Reported {
     this.#rules.counts.running += 1;
     try {
       void whenSettled(
-        fn(new CancellationContext(this.#cancellation)),
+        fn(new CallContext(this)),
         (value) => this.succeed(value),
         (error) => this.fail(error),
       );
@@ -163,7 +172,7 @@ class Call<T> extends LimitedCall implements Reported {
 
   startEnclosed(work: EnclosedWork): void {
     this.#rules.counts.running += 1;
-    work.start(new CancellationContext(this.#cancellation), this as Call<unknown>);
+    work.start(new CallContext(this), this as Call<unknown>);
   }
 
   override onLimit(): void {
@@ -177,7 +186,7 @@ class Call<T> extends LimitedCall implements Reported {
       this.#rules.counts.abandoned += 1;
       this.#reject(reason);
     }
-    this.#cancellation.cancel(reason);
+    (this.#controller ??= new AbortController()).abort(reason);
   }
 
   succeed(value: T): void {
@@ -187,8 +196,8 @@ class Call<T> extends LimitedCall implements Reported {
 
   fail(error: unknown): void {
     this.#end();
-    if (!this.#cancellation.isCancelled) this.#reject(error);
-    else this.#failLate(error, this.#cancellation.signal);
+    if (this.#isCancelled) this.#failLate(error, this.signal);
+    else this.#reject(error);
   }
 
   #failLate(error: unknown, signal: AbortSignal): void {
@@ -206,7 +215,7 @@ class Call<T> extends LimitedCall implements Reported {
   #end(): void {
     const { isCooperative, counts } = this.#rules;
     counts.running -= 1;
-    if (!this.#cancellation.isCancelled) this.#disarm();
+    if (!this.#isCancelled) this.#disarm();
     else if (!isCooperative) counts.abandoned -= 1;
   }
 
@@ -214,5 +223,19 @@ class Call<T> extends LimitedCall implements Reported {
     this.#rules.line?.leave(this);
     this.unwatch();
     this.#relay?.unwatch();
+  }
+}
+
+/** Keeps the rest of a call from the work. */
+class CallContext implements TimeoutContext {
+  static readonly sample: unknown = new CallContext({} as Call<unknown>);
+  readonly #call: Pick<Call<unknown>, "signal">;
+
+  constructor(call: Pick<Call<unknown>, "signal">) {
+    this.#call = call;
+  }
+
+  get signal(): AbortSignal {
+    return this.#call.signal;
   }
 }
