@@ -1,0 +1,233 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { SqliteStore } from "@sluice/jobs/sqlite";
+import { QueueFullError } from "sluice";
+import { VirtualClock } from "sluice/testing";
+import { type OpenOptions, KINDS, openSeatHolds } from "./open.ts";
+import { JobExpiry } from "./job-expiry.ts";
+import { killDesk } from "./killed-desk.ts";
+import { SeatHolds } from "./seat-holds.ts";
+import { Seats } from "./seats.ts";
+
+const HOLD_MS = 300_000;
+const HOUR_MS = 3_600_000;
+/** What they promise; all else is the same for the three. */
+const PROMISES = {
+  sweep: { lateMs: 60_000, outlivesProcess: true, tellsAgain: false, clock: "wall" },
+  "delay queue": { lateMs: 0, outlivesProcess: false, tellsAgain: false, clock: "monotonic" },
+  job: { lateMs: 0, outlivesProcess: true, tellsAgain: true, clock: "wall" },
+} as const;
+
+const opened: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const close of opened.splice(0).toReversed()) await close();
+});
+
+function newPath(): string {
+  const folder = mkdtempSync(join(tmpdir(), "seats-"));
+  opened.push(() => rmSync(folder, { recursive: true }));
+  return join(folder, "seats.db");
+}
+
+describe.each(KINDS)("%s", (kind) => {
+  const { lateMs, outlivesProcess, tellsAgain, clock: ownClock } = PROMISES[kind];
+
+  async function open(options: Partial<OpenOptions> & { readonly clock: VirtualClock }): Promise<Opened> {
+    const freed: string[] = [];
+    const onFreed = (seat: string): unknown => freed.push(seat);
+    const all = { path: newPath(), seats: ["A1", "A2"], onFreed, ...options };
+    const holds = await openSeatHolds(kind, all);
+    opened.push(() => holds[Symbol.asyncDispose]());
+    return { holds, seats: holds.seats, freed };
+  }
+
+  it("holds a seat for one, until its time is over and not longer than it says", async () => {
+    const clock = new VirtualClock();
+    const { holds, seats, freed } = await open({ clock });
+    await clock.advance(500);
+    expect(await holds.hold("A1", "ann")).toMatchObject({ seat: "A1" });
+    expect(await holds.hold("A1", "bob")).toBeUndefined();
+    await clock.advance(HOLD_MS - 1);
+    expect([seats.stateOf("A1"), freed]).toEqual(["held", []]);
+    await clock.advance(1 + lateMs);
+    expect([seats.stateOf("A1"), freed]).toEqual(["free", ["A1"]]);
+    expect(await holds.hold("A1", "bob")).toMatchObject({ seat: "A1" });
+  });
+
+  it("holds a seat that was extended from then on, and doesn't end it by its old time", async () => {
+    const clock = new VirtualClock();
+    const { holds, seats, freed } = await open({ clock });
+    await holds.hold("A1", "ann");
+    await clock.advance(HOLD_MS - 1_000);
+    expect(await holds.extend("A1", "bob")).toBeUndefined();
+    expect(await holds.extend("A1", "ann")).toMatchObject({ seat: "A1" });
+    await clock.advance(HOLD_MS - 1);
+    expect(seats.stateOf("A1")).toBe("held");
+    await clock.advance(1 + lateMs);
+    expect([seats.stateOf("A1"), freed]).toEqual(["free", ["A1"]]);
+    expect(await holds.extend("A1", "ann")).toBeUndefined();
+  });
+
+  it("leaves a seat that was bought alone", async () => {
+    const clock = new VirtualClock();
+    const { holds, seats, freed } = await open({ clock });
+    await holds.hold("A1", "ann");
+    expect(holds.buy("A1", "bob")).toBe(false);
+    expect(holds.buy("A1", "ann")).toBe(true);
+    await clock.advance(HOLD_MS + HOUR_MS);
+    expect([seats.stateOf("A1"), freed]).toEqual(["sold", []]);
+    expect(holds.buy("A1", "ann")).toBe(false);
+  });
+
+  it("doesn't sell to somebody whose hold is over", async () => {
+    const clock = new VirtualClock();
+    const { holds } = await open({ clock });
+    await holds.hold("A1", "ann");
+    await clock.advance(HOLD_MS + lateMs);
+    expect(holds.buy("A1", "ann")).toBe(false);
+    await holds.hold("A1", "bob");
+    expect([holds.buy("A1", "ann"), holds.buy("A1", "bob")]).toEqual([false, true]);
+  });
+
+  it("goes on after somebody couldn't be told, and tells the others", async () => {
+    const clock = new VirtualClock();
+    const told: string[] = [];
+    const errors: unknown[] = [];
+    const onFreed = (seat: string): void => {
+      told.push(seat);
+      if (told.length === 1) throw new Error("nobody at home");
+    };
+    const { holds } = await open({ clock, onFreed, onError: (error) => errors.push(error) });
+    await holds.hold("A1", "ann");
+    await holds.hold("A2", "bob");
+    await clock.advance(HOLD_MS + lateMs + 10_000);
+    expect(told).toEqual(tellsAgain ? ["A1", "A2", "A1"] : ["A1", "A2"]);
+    expect(errors).toHaveLength(tellsAgain ? 0 : 1); // a job keeps its errors itself
+    await holds.hold("A1", "ann");
+    await clock.advance(HOLD_MS + lateMs);
+    expect(told.filter((seat) => seat === "A1")).toHaveLength(tellsAgain ? 3 : 2);
+  });
+
+  it(`is ${ownClock === "wall" ? "moved" : "not moved"} when the wall clock is set forward or back`, async () => {
+    const clock = new VirtualClock({ wallStartAt: 10 * HOUR_MS });
+    const { holds, seats } = await open({ clock });
+    await holds.hold("A1", "ann");
+    await clock.advance(1_000);
+    clock.jumpWall(HOUR_MS);
+    await clock.advance(60_000);
+    expect(seats.stateOf("A1")).toBe(ownClock === "wall" ? "free" : "held"); // four minutes early
+    await clock.advance(HOUR_MS);
+    await holds.hold("A2", "ann");
+    clock.jumpWall(-HOUR_MS);
+    await clock.advance(HOLD_MS + lateMs);
+    expect(seats.stateOf("A2")).toBe(ownClock === "wall" ? "held" : "free"); // an hour late
+    await clock.advance(HOUR_MS);
+    expect(seats.stateOf("A2")).toBe("free");
+  });
+
+  it(`${outlivesProcess ? "ends" : "has forgotten"} a hold whose process has died`, async () => {
+    const path = newPath();
+    await killDesk(path, kind, HOLD_MS, "held");
+    const clock = new VirtualClock({ wallStartAt: Date.now() });
+    const { seats, freed } = await open({ clock, path });
+    expect(seats.stateOf("A1")).toBe("held");
+    await clock.advance(HOLD_MS + lateMs);
+    expect([seats.stateOf("A1"), freed]).toEqual(outlivesProcess ? ["free", ["A1"]] : ["held", []]);
+  });
+
+  it(`${tellsAgain ? "tells" : "doesn't tell"} again when the process died while it told`, async () => {
+    const path = newPath();
+    await killDesk(path, kind, 1, "telling");
+    const clock = new VirtualClock({ wallStartAt: Date.now() });
+    const { seats, freed } = await open({ clock, path });
+    await clock.advance(60_000);
+    expect([seats.stateOf("A1"), freed]).toEqual(["free", tellsAgain ? ["A1"] : []]);
+  });
+
+  it("ends 10 000 holds, with timers that are not one for each", async () => {
+    const clock = new VirtualClock();
+    const names = Array.from({ length: 10_000 }, (_, index) => `S${index}`);
+    const { holds, freed } = await open({ clock, seats: names });
+    for (const name of names) await holds.hold(name, "ann");
+    await clock.advance(0);
+    expect(clock.timers).toBeLessThanOrEqual(3);
+    await clock.advance(HOLD_MS - 1);
+    expect(freed).toEqual([]);
+    await clock.advance(1 + lateMs);
+    expect(new Set(freed).size).toBe(10_000);
+  });
+
+  it("leaves no timer when it is closed, in the midst of holds too", async () => {
+    const clock = new VirtualClock();
+    {
+      await using holds = (await open({ clock })).holds;
+      await holds.hold("A1", "ann");
+      await clock.advance(1_000);
+    }
+    expect(clock.timers).toBe(0);
+  });
+});
+
+interface Opened {
+  readonly holds: SeatHolds;
+  readonly seats: Seats;
+  readonly freed: string[];
+}
+
+it("refuses a hold that the delay queue has no room for, and the seat stays free", async () => {
+  const clock = new VirtualClock();
+  const options = { path: newPath(), seats: ["A1", "A2"], onFreed: () => {}, capacity: 1, clock };
+  const holds = await openSeatHolds("delay queue", options);
+  opened.push(() => holds[Symbol.asyncDispose]());
+  await holds.hold("A1", "ann");
+  await expect(holds.hold("A2", "bob")).rejects.toThrow(QueueFullError);
+  expect(holds.seats.stateOf("A2")).toBe("free");
+});
+
+it("keeps no hold whose end could not be planned", async () => {
+  const seats = new Seats(newPath());
+  seats.add(["A1"]);
+  const error = new Error("no room");
+  const expiry = { plan: () => Promise.reject(error), start: () => {}, stop: () => Promise.resolve() };
+  const holds = new SeatHolds(seats, expiry, { holdMs: HOLD_MS });
+  opened.push(() => holds[Symbol.asyncDispose]());
+  await expect(holds.hold("A1", "ann")).rejects.toBe(error);
+  expect(seats.stateOf("A1")).toBe("free");
+});
+
+it("adds the job with the hold, or not at all", async () => {
+  const path = newPath();
+  const seats = new Seats(path);
+  const expiry = await JobExpiry.open(seats, { path, onFreed: () => {} });
+  const store = await SqliteStore.open({ path });
+  opened.push(async () => {
+    await Promise.all([expiry.stop(), store.close()]);
+    seats.close();
+  });
+  const plan = (): unknown => expiry.plan({ seat: "A1", number: 1, untilAt: 0 });
+  const planned: unknown[] = [seats.within(plan)];
+  const undo = (): void => {
+    planned.push(plan());
+    throw new Error("undone");
+  };
+  expect(() => seats.within(undo)).toThrow("undone");
+  await Promise.all(planned);
+  expect(await store.list({ queue: "hold-over" })).toHaveLength(1);
+});
+
+it("ends what a delay queue forgot by a sweep that stands behind it", async () => {
+  const path = newPath();
+  await killDesk(path, "delay queue", HOLD_MS, "held");
+  const clock = new VirtualClock({ wallStartAt: Date.now() });
+  const freed: string[] = [];
+  const options = { path, seats: ["A1"], onFreed: (seat: string) => freed.push(seat), clock };
+  for (const kind of ["delay queue", "sweep"] as const) {
+    const holds = await openSeatHolds(kind, options);
+    opened.push(() => holds[Symbol.asyncDispose]());
+  }
+  await clock.advance(HOLD_MS + 60_000);
+  expect(freed).toEqual(["A1"]);
+});
