@@ -1,5 +1,5 @@
 import { getEventListeners } from "node:events";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { TimeoutError } from "../errors.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import type { Clock } from "./clock.ts";
@@ -164,6 +164,18 @@ it("leaves nothing on the parent when the clock throws", () => {
   const deadline = Deadline.after(50, { clock, signal });
   expect(() => deadline.signal).toThrow("broken");
   expect(getEventListeners(signal, "abort").length).toBe(0);
+});
+
+it("never gives out a signal that won't abort, though the clock threw when it was first asked for", async () => {
+  const clock = new VirtualClock();
+  const deadline = Deadline.after(50, { clock });
+  vi.spyOn(clock, "setTimer").mockImplementationOnce(() => {
+    throw new Error("broken");
+  });
+  expect(() => deadline.signal).toThrow("broken");
+  const { signal } = deadline;
+  await clock.advance(50);
+  expect(signal.reason).toBeInstanceOf(TimeoutError);
 });
 
 it("refuses what is no duration or signal", () => {

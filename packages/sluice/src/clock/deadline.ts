@@ -112,6 +112,8 @@ class TimedDeadline implements Deadline, TimerTask {
       if (this.#timeoutMs < Infinity) this.#timer = this.#clock.setTimer(this.leftMs, this);
     } catch (error) {
       this.close(); // clock and signals are foreign code
+      this.#isOver = false; // who asks again must not get a signal that never aborts
+      this.#controller = undefined;
       throw error;
     }
   }

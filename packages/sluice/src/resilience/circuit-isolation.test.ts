@@ -36,6 +36,17 @@ it("gives back the mode that the breaker had, unless it was given another meanwh
   expect(breaker.mode).toBe("disabled");
 });
 
+it("gives back the mode that it was given while another handle was out", () => {
+  const breaker = new CircuitBreaker();
+  const first = isolate(breaker);
+  breaker.mode = "disabled";
+  const second = isolate(breaker);
+  first.release();
+  expect(breaker.mode).toBe("isolated");
+  second.release();
+  expect(breaker.mode).toBe("disabled");
+});
+
 it("leaves other breakers alone, and can begin anew", async () => {
   const [one, other] = [new CircuitBreaker(), new CircuitBreaker()];
   const handle = isolate(one);

@@ -16,17 +16,21 @@ export function isolate(breaker: CircuitBreaker): CircuitIsolation {
   return new Isolation(breaker);
 }
 
-/** By breaker: the handles that are out, and its mode before. */
-const isolations = new WeakMap<CircuitBreaker, { readonly mode: CircuitMode; readonly handles: Set<Isolation> }>();
+/** By breaker: the handles that are out, and the mode to give back. */
+const isolations = new WeakMap<CircuitBreaker, { mode: CircuitMode; readonly handles: Set<Isolation> }>();
 
 class Isolation implements CircuitIsolation {
   readonly #breaker: CircuitBreaker;
 
   constructor(breaker: CircuitBreaker) {
     this.#breaker = breaker;
+    const { mode } = breaker;
     const known = isolations.get(breaker);
-    if (known === undefined) isolations.set(breaker, { mode: breaker.mode, handles: new Set([this]) });
-    else known.handles.add(this);
+    if (known === undefined) isolations.set(breaker, { mode, handles: new Set([this]) });
+    else {
+      known.handles.add(this);
+      if (mode !== "isolated") known.mode = mode; // somebody has given it another meanwhile
+    }
     breaker.mode = "isolated";
   }
 

@@ -99,9 +99,10 @@ export class KeyedCircuitBreaker {
   #onStateChange(key: string, breaker: CircuitBreaker, change: CircuitChange): void {
     const entry = this.#closed.get(key) ?? this.#tripped.get(key);
     if (entry?.breaker !== breaker) return; // forgotten, but calls of its time were still under way
-    this.#closed.delete(key);
-    this.#tripped.delete(key);
-    this.#use(change.to === "closed" ? this.#closed : this.#tripped, key, entry, this.#clock.now());
+    const [to, from] = change.to === "closed" ? [this.#closed, this.#tripped] : [this.#tripped, this.#closed];
+    from.delete(key);
+    to.set(key, entry); // before the clock is asked, which may throw
+    this.#use(to, key, entry, this.#clock.now());
     this.#options.onStateChange?.({ ...change, key });
   }
 

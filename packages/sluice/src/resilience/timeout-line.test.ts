@@ -102,6 +102,31 @@ it("has nobody in line whom the clock would set no timer for", () => {
   expect(clock.timers).toBe(1);
 });
 
+it.each(["now", "setTimer"] as const)("ends all in line though the clock's %s has thrown at a limit", async (name) => {
+  const clock = new VirtualClock();
+  const line = new TimeoutLine(20, clock);
+  let ended = 0;
+  const join = (): void => line.join(new Call(() => (ended += 1)));
+  join();
+  await clock.advance(10);
+  join();
+  const seen: unknown[] = [];
+  const others = process.listeners("uncaughtException");
+  process.removeAllListeners("uncaughtException").on("uncaughtException", (error) => seen.push(error));
+  const broken = new Error("broken");
+  const onTimer = (): unknown =>
+    vi.spyOn(clock, name).mockImplementationOnce(() => {
+      throw broken;
+    });
+  clock.setTimer(10, { onTimer });
+  await clock.advance(10);
+  process.removeAllListeners("uncaughtException");
+  for (const other of others) process.on("uncaughtException", other);
+  join();
+  await clock.advance(20);
+  expect([ended, clock.timers, seen]).toEqual([3, 0, [broken]]);
+});
+
 it("sets one native timer for calls that follow one another through async functions, and clears it after the last", async () => {
   const line = new TimeoutLine(30_000, systemClock);
   const set = vi.spyOn(globalThis, "setTimeout");

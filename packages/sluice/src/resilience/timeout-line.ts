@@ -20,8 +20,8 @@ export abstract class LimitedCall extends Watcher {
 
 export class TimeoutLine implements TimerTask {
   // I1  the list is doubly linked, soonest first; `line` of a member points here
-  // I2  while there is a member there is a timer, for the soonest or for one before; when the last has left there is
-  //     none, after #linger turns of the microtask queue at most
+  // I2  while there is a member there is a timer, for the soonest or for one before, unless the clock has thrown since the
+  //     last one joined; when the last has left there is none, after #linger turns of the microtask queue at most
   readonly #timeoutMs: number;
   readonly #clock: Clock;
   readonly #linger: number;
@@ -41,7 +41,7 @@ export class TimeoutLine implements TimerTask {
   join(call: LimitedCall): void {
     const now = this.#clock.now();
     call.dueAt = now + this.#timeoutMs;
-    if (this.#timer === undefined) this.#setTimer(call.dueAt, now); // first: it may throw
+    if (this.#timer === undefined) this.#setTimer(this.#soonest?.dueAt ?? call.dueAt, now); // first: it may throw
     call.line = this;
     call.sooner = this.#latest;
     if (this.#latest === undefined) this.#soonest = call;
@@ -68,19 +68,22 @@ export class TimeoutLine implements TimerTask {
 
   #expire(fired: Timer | undefined): void {
     if (this.#timer !== fired) return; // nobody was left; who came since has another
-    // The clock may round, but who the timer was set for is due.
-    const now = Math.max(this.#clock.now(), this.#timerDueAt);
-    for (let call = this.#soonest; call !== undefined && call.dueAt <= now; call = this.#soonest) {
-      this.leave(call);
-      call.onLimit();
+    let now = this.#timerDueAt;
+    try {
+      now = Math.max(this.#clock.now(), now); // it may round, but who the timer was set for is due
+      for (let call = this.#soonest; call !== undefined && call.dueAt <= now; call = this.#soonest) {
+        this.leave(call);
+        call.onLimit();
+      }
+    } finally {
+      this.#timer?.cancel(); // what the calls have begun may have set another
+      this.#timer = undefined; // whatever the clock has thrown: who comes next sets a timer for all
     }
-    this.#timer?.cancel(); // what the calls have begun may have set another
-    this.#timer = undefined;
     if (this.#soonest !== undefined) this.#setTimer(this.#soonest.dueAt, now);
   }
 
   #setTimer(dueAt: number, now: number): void {
-    this.#timer = this.#clock.setTimer(dueAt - now, this);
+    this.#timer = this.#clock.setTimer(Math.max(0, dueAt - now), this);
     this.#timerDueAt = dueAt;
   }
 
