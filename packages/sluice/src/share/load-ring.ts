@@ -24,6 +24,12 @@ export class LoadMark {
     });
   }
 
+  /** Who runs now waits for this load, which begins, and so waits for none itself. */
+  begin(): void {
+    const asker = context.get();
+    if (asker?.isOver === false) (this.#askers ??= new Set()).add(asker);
+  }
+
   /** Who runs now will wait for this load: whether that would be for ever. */
   await(): boolean {
     const asker = context.get();
@@ -33,9 +39,13 @@ export class LoadMark {
     return false;
   }
 
+  /** Each is looked at once, however many ways lead to it, and in no call within a call: the way may be long. */
   #isAwaitedBy(other: LoadMark): boolean {
-    if (this === other) return true;
-    for (const asker of this.#askers ?? []) if (!asker.isOver && asker.#isAwaitedBy(other)) return true;
+    const found = new Set<LoadMark>([this]);
+    for (const mark of found) {
+      if (mark === other) return true;
+      for (const asker of mark.#askers ?? []) if (!asker.isOver) found.add(asker);
+    }
     return false;
   }
 }

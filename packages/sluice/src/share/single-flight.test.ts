@@ -301,6 +301,23 @@ it("a load that asks for its own key, itself or by way of others, is refused rat
   expect(flights.stats()).toMatchObject({ flights: 0, waiters: 0 });
 });
 
+it("finds the ring of any number of loads, however many ways lead round, and takes no detour for a ring", async () => {
+  const flights: SingleFlight<number, number> = singleFlight(async (key: number): Promise<number> => {
+    await turn();
+    if (key === 0) return flights.load(length);
+    if (key >= length) return key;
+    return Math.max(...(await Promise.all([key - 1, Math.max(0, key - 2)].map((next) => flights.load(next)))));
+  });
+  let length = 40;
+  await expect(flights.load(39)).resolves.toBe(40);
+  length = 20_000;
+  const chain: SingleFlight<number, number> = singleFlight(async (key: number): Promise<number> => {
+    if (key > 0) await Promise.resolve();
+    return chain.load(key === 0 ? length : key - 1);
+  });
+  await expect(chain.load(length)).rejects.toBeInstanceOf(SelfWaitError);
+});
+
 it("two loads that come to wait for each other are told, though neither began the other", async () => {
   const both = Promise.withResolvers<void>();
   const one: SingleFlight<string, unknown> = singleFlight(() => both.promise.then(() => other.load("x")));

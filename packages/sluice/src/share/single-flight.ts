@@ -156,7 +156,7 @@ export class SingleFlight<I, V> {
     this.#part(key, old);
     this.#byKey.set(key, flight); // before the call, which may come back here
     this.#started += 1;
-    flight.mark.await();
+    flight.mark.begin();
     flight.result = this.#call(key, flight);
     if (!mayLeave(options)) return flight.result;
     return follow(flight.result, options, this.#clock, (reason) => {
@@ -167,8 +167,8 @@ export class SingleFlight<I, V> {
 
   #join(key: unknown, flight: Flight<I, V>, input: I, options: WaitOptions | undefined): Promise<V> {
     const { result } = flight;
-    if (result === undefined || flight.mark.await()) throw new SelfWaitError("flight");
     if (this.#isSame?.(input, flight.input) === false) throw new KeyCollisionError(key);
+    if (result === undefined || flight.mark.await()) throw new SelfWaitError("flight");
     flight.shared ??= this.#retries ? whenSettled(result, same, (error) => this.#again(key, flight, error)) : result;
     flight.followers += 1;
     this.#joined += 1;
