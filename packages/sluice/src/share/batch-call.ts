@@ -71,6 +71,7 @@ export class BatchCall<K, V> implements Batched {
   }
 
   fail(error: unknown): void {
+    this.#owner.shut(this);
     this.#controller.abort(error);
     this.#answer(() => {
       throw error;
@@ -97,6 +98,8 @@ export class BatchCall<K, V> implements Batched {
 export interface BatchOwner<K, V> {
   /** The call is about to be sent, by this. */
   start(call: BatchCall<K, V>): BatchFunction<K, V>;
+  /** Nothing more goes into it. */
+  shut(call: BatchCall<K, V>): void;
   onError(key: K, call: BatchCall<K, V>, error: unknown): void;
 }
 

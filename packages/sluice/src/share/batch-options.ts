@@ -24,7 +24,9 @@ export interface BatchContext {
 export interface BatchSchedule {
   /** A batch has its first key; more may come until it is sent. If this throws, the key's load rejects with it. */
   add(batch: Batched): void;
-  /** Nothing more comes into it: it is about to be sent, has as many keys as may be, or nobody waits any more. */
+  /**
+   * Nothing more comes into it: it is about to be sent, has as many keys as may be, was failed, or nobody waits any more.
+   */
   full(batch: Batched): void;
 }
 
@@ -58,7 +60,7 @@ export interface BatcherOptions<K, V> extends NameOptions {
   readonly maxSize?: number | undefined;
   /** Weight of the keys in one batch; a key that is heavier goes alone. An integer >= 1. @default Infinity */
   readonly maxWeight?: number | undefined;
-  /** A number, of bytes for instance. @default 1 */
+  /** A number of at least 0, of bytes for instance. @default 1 */
   readonly weight?: ((key: K) => number) | undefined;
   /** Keys of different groups, such as tenants or shards, are never in one batch. @default all are of one */
   readonly group?: ((key: K) => unknown) | undefined;
@@ -69,7 +71,7 @@ export interface BatcherOptions<K, V> extends NameOptions {
    * must not be seen by another: let a `Map` live for one request only. @default none
    */
   readonly cache?: BatchStore<V> | undefined;
-  /** Whether an error is kept as well. @default none is */
+  /** Whether an error is kept as well. If this throws, it isn't, and the load rejects with that. @default none is */
   readonly cacheErrors?: ((error: unknown) => boolean) | undefined;
 }
 

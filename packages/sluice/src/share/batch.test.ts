@@ -6,7 +6,7 @@ import { BatchAnswerError } from "../errors.ts";
 import { namedEntries } from "../internal/names.ts";
 import { abortCases, type AbortSubject } from "../testing/abort-suite.ts";
 import { turn } from "../testing/turn.ts";
-import type { BatchAnswer, BatchContext, BatcherOptions } from "./batch-options.ts";
+import type { BatchAnswer, BatchContext, Batched, BatcherOptions, BatchSchedule } from "./batch-options.ts";
 import { batch, Batcher } from "./batch.ts";
 import { byKey } from "./by-key.ts";
 import { loadMany } from "./load-many.ts";
@@ -360,6 +360,58 @@ it("hides no failure that nobody looks at, once for each load", async () => {
   await turn();
   process.off("unhandledRejection", listener);
   expect(seen).toHaveLength(2);
+});
+
+it("keeps no error when cacheErrors throws", async () => {
+  const cache = new Map<string, Promise<string>>();
+  const batcher = batch<string, string>(() => [new Error("row")], { cache, cacheErrors: broken });
+  await expect(batcher.load("a")).rejects.toThrow("broken");
+  expect(cache.size).toBe(0);
+});
+
+it.each([Number.NaN, -1, "5", null])("refuses a weight of %s, and sends nothing for it", async (weight) => {
+  const { batcher, calls } = doubling({ maxWeight: 3, weight: (key) => (key === 1 ? (weight as number) : 2) });
+  const bad = expect(batcher.load(1)).rejects.toThrow("weight must be");
+  await expect(Promise.all([2, 3].map((key) => batcher.load(key)))).resolves.toEqual([4, 6]);
+  await bad;
+  expect(calls).toEqual([[2], [3]]);
+});
+
+it("takes nothing more into what its line has failed, were it at once", async () => {
+  const added: Batched[] = [];
+  let [failsAtOnce, full] = [false, 0];
+  const reason = new Error("overload");
+  const line: BatchSchedule = {
+    add(each) {
+      added.push(each);
+      if (failsAtOnce) each.fail(reason);
+    },
+    full: () => (full += 1),
+  };
+  const { batcher } = doubling({ line });
+  const lost = batcher.load(1);
+  added[0]?.fail(reason);
+  await expect(lost).rejects.toBe(reason);
+  failsAtOnce = true;
+  await expect(batcher.load(2)).rejects.toBe(reason);
+  failsAtOnce = false;
+  const next = batcher.load(3);
+  void added[2]?.send();
+  await expect(next).resolves.toBe(6);
+  expect([added.length, full]).toEqual([3, 3]);
+});
+
+it("lets a caller leave whose signal was aborted by what its load called", async () => {
+  const controller = new AbortController();
+  const { batcher, calls } = doubling({
+    keyOf(key) {
+      controller.abort(new Error("enough"));
+      return key;
+    },
+  });
+  await expect(batcher.load(1, { signal: controller.signal })).rejects.toThrow("enough");
+  await turn();
+  expect([calls, getEventListeners(controller.signal, "abort")]).toEqual([[], []]);
 });
 
 it("does what its function does to the keys no harm", async () => {

@@ -2,7 +2,7 @@
  * Makes one call of many: loads that come together are answered by one query for all their keys, each with its own value
  * or error. For one result that many ask for, use `singleFlight`.
  */
-import { checkFunction, checkInteger, checkSignal } from "../internal/check.ts";
+import { checkFunction, checkInteger, checkNumber, checkSignal } from "../internal/check.ts";
 import { register } from "../internal/names.ts";
 import { BatchCall, type BatchOwner } from "./batch-call.ts";
 import type {
@@ -52,6 +52,7 @@ export class Batcher<K, V> {
         this.#counts.keys += call.size;
         return fn;
       },
+      shut: (call) => this.#shut(call),
       onError: (key, call, error) => this.#onError(key, call, error),
     };
     this.name = options.name;
@@ -91,7 +92,7 @@ export class Batcher<K, V> {
   #ask(id: unknown, key: K, signal: AbortSignal | undefined): Promise<V> {
     const { group: groupOf, weight: weightOf } = this.#options;
     const group = groupOf?.(key);
-    const weight = weightOf?.(key) ?? 1;
+    const weight = weightOf === undefined ? 1 : checkNumber("weight", weightOf(key), { min: 0, infinity: true });
     let call = this.#open.get(group);
     const known = call?.loads.get(id);
     if (known !== undefined) return this.#join(known, signal);
@@ -121,8 +122,13 @@ export class Batcher<K, V> {
 
   #begin(group: unknown): BatchCall<K, V> {
     const call = new BatchCall(this.#owner, group);
-    this.#line.add(call);
-    this.#open.set(group, call);
+    this.#open.set(group, call); // first: the line is foreign code, and may fail it
+    try {
+      this.#line.add(call);
+    } catch (error) {
+      this.#open.delete(group);
+      throw error;
+    }
     return call;
   }
 
@@ -135,13 +141,17 @@ export class Batcher<K, V> {
 
   #drop(load: Promise<V>, { call, id, place }: Claim<K, V>, reason: unknown): void {
     call.drop(id, place, reason);
-    if (call.size === 0) this.#shut(call);
     this.#forget(id, load);
   }
 
   #onError(key: K, { loads }: BatchCall<K, V>, error: unknown): void {
     const id = this.#id(key);
-    if (this.#options.cacheErrors?.(error) !== true) this.#forget(id, loads.get(id));
+    let isKept = false;
+    try {
+      isKept = this.#options.cacheErrors?.(error) === true;
+    } finally {
+      if (!isKept) this.#forget(id, loads.get(id));
+    }
   }
 
   #forget(id: unknown, load: Promise<V> | undefined): void {

@@ -154,6 +154,19 @@ it("J24: one caller's abort or timeout leaves the load to the others, and aborts
   expect(cache.stats().loading).toBe(0);
 });
 
+it("lets a caller leave whose signal was aborted by the loader that it called", async () => {
+  const controller = new AbortController();
+  let loadSignal: AbortSignal | undefined;
+  const load = (_: string, { signal }: CacheLoadContext<string>): Promise<string> => {
+    loadSignal = signal;
+    controller.abort(new Error("enough"));
+    return new Promise(() => {});
+  };
+  const cache = new Cache(load, { maxEntries: 1 });
+  await expect(cache.load("a", { signal: controller.signal })).rejects.toThrow("enough");
+  expect([loadSignal?.aborted, getEventListeners(controller.signal, "abort")]).toEqual([true, []]);
+});
+
 it("never aborts a load for which somebody waits who cannot leave", async () => {
   const { cache, loads } = stage();
   const call = new AbortController();

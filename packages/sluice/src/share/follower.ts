@@ -37,7 +37,8 @@ export class Follower<T> extends Watcher {
 
   heed(signal: AbortSignal): void {
     try {
-      if (!this.#isOver) this.watch(signal);
+      if (signal.aborted) this.onAbort(signal.reason); // by what has just been called for it
+      else if (!this.#isOver) this.watch(signal);
     } catch (error) {
       this.onAbort(error); // the signal is foreign code
     }
