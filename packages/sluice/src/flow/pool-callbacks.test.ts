@@ -39,12 +39,12 @@ it("serves who waits though onError throws, whatever it is told of, and its erro
 it("lends nothing that its validate has closed the pool over, or condemned", async () => {
   const gone: string[] = [];
   let made = 0;
-  let act: (resource: string) => unknown = () => undefined;
+  let act: ((resource: string) => unknown) | undefined;
   const pool: Pool<string> = new Pool(2, {
     create: () => `number ${(made += 1)}`,
     destroy: (resource) => gone.push(resource),
     validate(resource) {
-      act(resource);
+      act?.(resource);
       return true;
     },
   });
