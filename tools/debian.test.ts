@@ -1,4 +1,7 @@
 import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
 
@@ -25,4 +28,14 @@ it("fails for what is missing where CI is set", async () => {
   const { code, stdout, stderr } = await withMissing({ CI: "true" });
   expect([code, stdout]).toEqual([1, ""]);
   expect(stderr).toContain("Debian's no-such-program is missing");
+});
+
+it("counts as skipped what it leaves out, so that nobody takes it for no test at all", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "debian-"));
+  const TALLY = join(folder, "tally");
+  await withMissing({ TALLY });
+  const { passed, failed, skipped } = JSON.parse(readFileSync(TALLY, "utf8")) as Record<string, number>;
+  expect([passed, failed]).toEqual([0, 0]);
+  expect(skipped).toBeGreaterThan(0);
+  rmSync(folder, { recursive: true });
 });

@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { Database } from "./database.ts";
+import { Database, DatabaseError } from "./database.ts";
 
 it("gives a connection one statement at a time, and none that nobody waits for any more", async () => {
   const folder = mkdtempSync(join(tmpdir(), "database-"));
@@ -26,7 +26,7 @@ it("gives a connection one statement at a time, and none that nobody waits for a
 
 it("says what the database says against a statement, and goes on", async () => {
   const database = new Database(":memory:");
-  await expect(database.all("SELECT * FROM chairs", [])).rejects.toThrow("no such table: chairs");
+  await expect(database.all("SELECT * FROM chairs", [])).rejects.toThrow(new DatabaseError("no such table: chairs"));
   expect(await database.all("SELECT ? AS one", [1])).toEqual([{ one: 1 }]);
   await database.close();
 });
