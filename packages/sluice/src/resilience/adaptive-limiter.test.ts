@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { getEventListeners } from "node:events";
 import * as fc from "fast-check";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { sleep } from "../clock/sleep.ts";
 import { OverloadedError, TimeoutError } from "../errors.ts";
 import { enable } from "../observe/enable.ts";
@@ -138,6 +138,19 @@ it("gives the place back when classify or the strategy throws, and rejects the c
     await expect(limiter.run(fail)).rejects.toThrow(Boom);
     expect(limiter.stats()).toMatchObject({ running: 0, completed: 2 });
   }
+});
+
+it("lets the next go on when the clock throws as a call is to begin that had waited", async () => {
+  const { limiter, clock } = single();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const first = limiter.run(() => promise);
+  const second = limiter.run(() => "second");
+  const third = limiter.run(() => "third");
+  vi.spyOn(clock, "now").mockReturnValueOnce(0).mockImplementationOnce(fail); // the end of the first, and then
+  resolve();
+  await first;
+  await expect(second).rejects.toThrow(Boom);
+  expect([await third, limiter.running, limiter.waiting]).toEqual(["third", 0, 0]);
 });
 
 it("C111: an outcome that is judged by a hook that throws gives its place back once", async () => {
@@ -310,6 +323,8 @@ it.each([
 
 it("refuses to go without a strategy, and calls whose criticality or priority it doesn't know", async () => {
   expect(() => new AdaptiveLimiter({} as never)).toThrow("strategy must be a function, got object");
+  for (const name of ["discipline", "shed", "classify"])
+    expect(() => new AdaptiveLimiter(fixed, { [name]: {} })).toThrow(`${name} must be a function, got object`);
   expect(new AdaptiveLimiter(fixed, { maxConcurrency: 5 }).concurrency).toBe(5);
   expect(new AdaptiveLimiter(fixed, { minConcurrency: 50 }).concurrency).toBe(50);
   const { limiter } = single();

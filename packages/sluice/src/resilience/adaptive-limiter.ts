@@ -9,7 +9,7 @@
 import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { OverloadedError } from "../errors.ts";
-import { checkInteger, checkOneOf, checkPriority, checkWait } from "../internal/check.ts";
+import { checkFunction, checkInteger, checkOneOf, checkPriority, checkWait } from "../internal/check.ts";
 import { register } from "../internal/names.ts";
 import { PriorityWaitList } from "../internal/priority-wait-list.ts";
 import { notice, probe } from "../internal/probe.ts";
@@ -75,7 +75,9 @@ export class AdaptiveLimiter implements Policy {
   constructor(strategy: LimitStrategy, options: AdaptiveLimiterOptions = {}) {
     const { minConcurrency = 1, maxConcurrency = 1_000, maxWaiting = Infinity } = options;
     const { initialConcurrency = Math.min(maxConcurrency, Math.max(minConcurrency, 20)) } = options;
-    if (typeof strategy !== "function") throw new TypeError(`strategy must be a function, got ${typeof strategy}`);
+    checkFunction("strategy", strategy);
+    for (const name of ["discipline", "shed", "classify"] as const)
+      if (options[name] !== undefined) checkFunction(name, options[name]);
     this.minConcurrency = checkInteger("minConcurrency", minConcurrency, { min: 1 });
     this.maxConcurrency = checkInteger("maxConcurrency", maxConcurrency, { min: minConcurrency });
     this.#limit = checkInteger("initialConcurrency", initialConcurrency, { min: minConcurrency });
@@ -139,7 +141,7 @@ export class AdaptiveLimiter implements Policy {
       if (this.#shed?.(criticality, (this.#running + this.waiting) / this.concurrency) === true)
         throw this.#refuse("shed");
       if (this.#running >= this.concurrency || !this.#isNext(priority)) return this.#wait(task, options, priority);
-      return this.#start(task, signal);
+      return this.#start(this.#begin(), task, signal);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -177,12 +179,18 @@ export class AdaptiveLimiter implements Policy {
       throw signal.reason;
     }
     this.#running -= 1; // the place is taken again in this turn
-    return this.#start(fn, signal);
+    let call: Call;
+    try {
+      call = this.#begin();
+    } catch (error) {
+      this.#serve(); // or it would be free, and whoever waits would go on waiting (I2)
+      throw error;
+    }
+    return this.#start(call, fn, signal);
   }
 
   /** Throws what `fn` does. */
-  #start<T>(fn: Task<T>, signal: AbortSignal | undefined): Promise<T> {
-    const call = this.#begin();
+  #start<T>(call: Call, fn: Task<T>, signal: AbortSignal | undefined): Promise<T> {
     const succeed = (value: T): T => {
       this.#leave(call, true, value, undefined);
       return value;

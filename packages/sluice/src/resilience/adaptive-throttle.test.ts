@@ -115,6 +115,8 @@ it.each([
   [{ multiplier: 0.5 }, "multiplier must be finite and >= 1, got 0.5"],
   [{ windowMs: 0 }, "windowMs must be finite and >= 1, got 0"],
   [{ maxShare: 1.1 }, "maxShare must be <= 1, got 1.1"],
+  [{ classify: 5 as never }, "classify must be a function, got number"],
+  [{ random: 5 as never }, "random must be a function, got number"],
 ])("refuses %j", (options, why) => {
   expect(() => new AdaptiveThrottle(options)).toThrow(why);
 });

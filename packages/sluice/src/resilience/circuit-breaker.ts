@@ -11,7 +11,7 @@
 import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { CircuitOpenError } from "../errors.ts";
-import { checkInteger, checkMs, checkWait } from "../internal/check.ts";
+import { checkFunction, checkInteger, checkMs, checkWait } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
 import { notice } from "../internal/probe.ts";
 import { setStage } from "../internal/stage.ts";
@@ -139,13 +139,14 @@ export class CircuitBreaker implements Policy {
     const { maxTrialMs = cooldownMs, maxHalfOpenMs = Infinity } = options;
     this.#makeTrip = options.trip ?? consecutive(failures);
     checkMs("cooldownMs", cooldownMs, { min: 1 });
-    this.#cooldown = options.cooldown ?? (() => cooldownMs);
+    this.#cooldown = checkFunction("cooldown", options.cooldown ?? (() => cooldownMs));
     this.#maxTrials = checkInteger("maxTrials", maxTrials, { min: 1 });
     this.#successes = checkInteger("successes", successes, { min: 1 });
     this.#maxTrialMs = checkMs("maxTrialMs", maxTrialMs, { min: 1 });
     this.#maxHalfOpenMs = checkMs("maxHalfOpenMs", maxHalfOpenMs, { min: 1, infinity: true });
-    this.#classify = options.classify ?? classifyOutcome;
+    this.#classify = checkFunction("classify", options.classify ?? classifyOutcome);
     this.#onStateChange = options.onStateChange;
+    if (this.#onStateChange !== undefined) checkFunction("onStateChange", this.#onStateChange);
     this.#clock = options.clock ?? systemClock;
     this.#trip = this.#makeTrip(this.#clock);
     this.name = options.name;

@@ -105,6 +105,11 @@ it("rejects with what when or whenResult throws", async () => {
   await expect(fallback(1, { whenResult: broken }).run(() => 2)).rejects.toThrow("broken");
 });
 
+it("refuses a rule that is no function, before any call", () => {
+  for (const name of ["when", "whenResult"])
+    expect(() => fallback(1, { [name]: "always" })).toThrow(`${name} must be a function, got string`);
+});
+
 it("answers as a fallback of the fallback, from the inside out", async () => {
   const outer = fallback("last");
   const inner = fallback(() => Promise.reject(new Error("second is down")));

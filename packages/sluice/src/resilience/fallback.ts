@@ -2,7 +2,7 @@
  * Answers with something else when a call fails: a default, an older value, another source. It belongs outermost, since
  * what is inside has to hear of the failure; the other answer has no retry, limit or breaker but its own.
  */
-import { checkWait } from "../internal/check.ts";
+import { checkFunction, checkWait } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { Policy, RunContext, Task, WaitOptions } from "../policy.ts";
@@ -41,8 +41,9 @@ export class Fallback<F> implements Policy {
 
   constructor(value: F | FallbackFunction<F>, options: FallbackOptions = {}) {
     this.#value = value;
-    this.#when = options.when ?? always;
+    this.#when = checkFunction("when", options.when ?? always);
     this.#whenResult = options.whenResult;
+    if (this.#whenResult !== undefined) checkFunction("whenResult", this.#whenResult);
     this.name = options.name;
     register("fallback", options, this);
   }

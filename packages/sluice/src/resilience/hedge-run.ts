@@ -8,7 +8,7 @@ import { Relay } from "../clock/relay.ts";
 import { systemClock } from "../clock/system.ts";
 import { checkWithin, deadlineWithin, type WithinOptions } from "../clock/within.ts";
 import { Watcher } from "../internal/abort.ts";
-import { checkInteger, checkMs, checkWait } from "../internal/check.ts";
+import { checkFunction, checkInteger, checkMs, checkWait } from "../internal/check.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { WaitOptions } from "../policy.ts";
 import { Cancellation, CancellationContext } from "../scope/cancellation.ts";
@@ -35,13 +35,14 @@ export function attemptRules<Target>(
 ): AttemptRules<Target> {
   const { hedgeAfterMs, concurrency = Infinity, classify = classifyFailover, budget, onUndelivered } = options;
   if (typeof hedgeAfterMs !== "function") delayOf(hedgeAfterMs, 1);
+  if (onUndelivered !== undefined) checkFunction("onUndelivered", onUndelivered);
   return {
     maxAttempts: checkInteger("maxAttempts", maxAttempts, { min: 1 }),
     targets,
     concurrency: checkInteger("concurrency", concurrency, { min: 1, infinity: true }),
     hedgeAfterMs,
     limit: checkWithin(options),
-    classify,
+    classify: checkFunction("classify", classify),
     budget,
     onUndelivered,
     clock: options.clock ?? systemClock,

@@ -470,6 +470,8 @@ it("refuses bad options", () => {
   for (const bad of [{ concurrency: 0 }, { neededMs: -1 }, { neededMs: Infinity }, { maxAttempts: Infinity }])
     expect(() => hedge({ hedgeAfterMs: 1, ...bad })).toThrow(RangeError);
   expect(() => hedge({} as HedgeOptions)).toThrow(TypeError);
+  for (const name of ["classify", "onUndelivered"])
+    expect(() => hedge({ hedgeAfterMs: 1, [name]: null })).toThrow(`${name} must be a function, got null`);
   expect(() => hedge({ hedgeAfterMs: 1, within: 5 as unknown as Deadline })).toThrow(TypeError);
 });
 
