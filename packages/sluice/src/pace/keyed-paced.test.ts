@@ -71,6 +71,31 @@ it("runs what waits for the oldest key early when there are too many, and loses 
   expect(runs).toEqual(["0 a: 1", "100 b: 1", "100 c: 1"]);
 });
 
+it("loses no call to what another throws that is run early for it", async () => {
+  const clock = new VirtualClock();
+  const runs: string[] = [];
+  const run = (document: string): void => {
+    runs.push(document);
+    if (document === "a") throw new Error("disk full");
+  };
+  const save = keyedDebounce(run, 100, { key: (document) => document, clock, maxKeys: 1 });
+  save("a");
+  expect(() => save("b")).toThrow("disk full");
+  await clock.runToIdle();
+  expect(runs).toEqual(["a", "b"]);
+});
+
+it("has one timer for its keys, and no more of these than it may, though a run calls for others", async () => {
+  const clock = new VirtualClock();
+  const run = (key: number): void => {
+    if (key < 1_000) save(key + 1_000);
+  };
+  const save = keyedDebounce(run, 100, { key: (key: number) => key, clock, maxKeys: 1 });
+  for (let key = 0; key < 20; key += 1) save(key);
+  expect([save.keys(), clock.timers]).toEqual([1, 2]); // that of the call, and that of the memory
+  await clock.runToIdle();
+});
+
 it("cancels, flushes and looks at one key, or at all", async () => {
   const { clock, runs, save } = make();
   for (const document of ["a", "b", "c", "d"]) save(document, "1");

@@ -55,11 +55,14 @@ export function keyedPaced<K, This, Args extends unknown[], R>(
     if (entry === undefined) {
       entry = { paced: make(), usedAt: 0 };
       if (entries.size === 0) clock.setTimer(memoryMs, sweeper, { background: true });
-      else if (entries.size >= maxKeys) makeRoom();
       entries.set(key, entry);
     }
     entry.usedAt = clock.coarseNow?.() ?? clock.now();
-    return entry.paced.apply(this, args);
+    try {
+      return entry.paced.apply(this, args);
+    } finally {
+      if (entries.size > maxKeys) makeRoom(); // last: what is run there may throw, or call for other keys
+    }
   }
 
   const makeRoom = (): void => {

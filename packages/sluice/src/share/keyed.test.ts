@@ -44,6 +44,27 @@ it("limits each key by itself", async () => {
   expect(keyed.stats()).toEqual({ keys: 0, calls: 0 });
 });
 
+it("keeps one policy for a key though make comes back for that key", async () => {
+  const ends: (() => void)[] = [];
+  const hold = (): Promise<void> => new Promise((resolve) => void ends.push(resolve));
+  let made = 0;
+  let within: Promise<void> | undefined;
+  const keyed: Keyed<string> = new Keyed((key) => {
+    made += 1;
+    if (made === 1) within = keyed.run(key, hold);
+    return new Semaphore(1);
+  });
+  const call = keyed.run("key", hold);
+  expect([keyed.stats(), ends.length]).toEqual([{ keys: 1, calls: 2 }, 1]);
+  ends[0]?.();
+  await within;
+  await turn();
+  expect([keyed.has("key"), ends.length]).toEqual([true, 2]);
+  ends[1]?.();
+  await call;
+  expect(keyed.stats()).toEqual({ keys: 0, calls: 0 });
+});
+
 it("C014: a body that asks for the key it holds is refused in time, and the key is free afterwards", async () => {
   const clock = new VirtualClock();
   const keyed = new Keyed<string>(() => new Semaphore(1, { clock }));

@@ -67,7 +67,11 @@ export class Keyed<K> {
 
   #enter(key: K): Entry {
     let entry = this.#entries.get(key);
-    if (entry === undefined) this.#entries.set(key, (entry = { policy: this.#make(key), calls: 0 }));
+    if (entry === undefined) {
+      const policy = this.#make(key);
+      entry = this.#entries.get(key) ?? { policy, calls: 0 }; // `make` may have come back here
+      this.#entries.set(key, entry);
+    }
     entry.calls += 1;
     this.#calls += 1;
     return entry;
