@@ -185,6 +185,25 @@ it("aborts all with one reason", async () => {
   expect(accounts.size).toBe(0);
 });
 
+it("takes any key, also an object that has no text", async () => {
+  const actors = new KeyedActors<object, number, number>(1, () => (n) => n);
+  const mute = {
+    toString(): string {
+      throw new Error("mute");
+    },
+  };
+  const keys: object[] = [Object.create(null) as object, mute, {}];
+  await expect(Promise.all(keys.map((key, at) => actors.ask(key, at)))).resolves.toEqual([0, 1, 2]);
+  expect(actors.size).toBe(3);
+});
+
+it("refuses a bad wait for its end though there is no actor to wait for", async () => {
+  const { accounts } = bank();
+  const reason = new Error("enough");
+  await expect(accounts.drain({ signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+  await expect(accounts.drain({ timeoutMs: Number.NaN })).rejects.toThrow(RangeError);
+});
+
 it("says what is wrong with an option, and is found by its name", () => {
   const bad = [{ maxActors: 0 }, { idleMs: -1 }, { whenFull: "throw" }, { name: 1 }];
   for (const options of bad) expect(() => bank(options as object)).toThrow(Object.keys(options)[0]);

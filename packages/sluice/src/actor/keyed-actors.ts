@@ -4,7 +4,7 @@
  * get lost between two.
  */
 import { ClosedError, QueueFullError } from "../errors.ts";
-import { checkFunction, checkInteger, checkMs } from "../internal/check.ts";
+import { checkFunction, checkInteger, checkMs, checkWait } from "../internal/check.ts";
 import { asyncDispose } from "../internal/dispose.ts";
 import { register } from "../internal/names.ts";
 import { notice } from "../internal/probe.ts";
@@ -133,7 +133,8 @@ class Actors<K, M, R> implements KeyedActors<K, M, R>, Keeper {
     for (const actor of this.#actors.values()) actor.abort(reason);
   }
 
-  async drain(options?: WaitOptions): Promise<void> {
+  async drain(options: WaitOptions = {}): Promise<void> {
+    checkWait(options); // also where there is none
     await Promise.all([...this.#actors.values()].map((actor) => actor.drain(options)));
   }
 
@@ -192,12 +193,21 @@ class Actors<K, M, R> implements KeyedActors<K, M, R>, Keeper {
 
   #make(key: K): ManagedActor<M, R> {
     const actor = new ManagedActor<M, R>(this.#capacity, (context) => this.#setup(key, context), this.#options);
-    actor.label = `${this.name ?? "actor"} ${String(key)}`;
+    actor.label = `${this.name ?? "actor"} ${textOf(key)}`;
     actor.keeper = this;
     this.#actors.set(key, actor);
     this.#keys.set(actor, key);
     this.#counts.made += 1;
     return actor;
+  }
+}
+
+/** For messages: an object may have no text, or one that throws. */
+function textOf(key: unknown): string {
+  try {
+    return String(key);
+  } catch {
+    return typeof key;
   }
 }
 
