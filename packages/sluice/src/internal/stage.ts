@@ -16,12 +16,17 @@ export interface PassStage {
    * where it would have to wait, or asks for more than is known here. Throws what it turns the call away with.
    * `options` are the caller's, whose signal has not aborted.
    */
-  enter(options: WaitOptions, around: RunContext): unknown;
+  readonly enter: (options: WaitOptions, around: RunContext) => unknown;
   /**
    * What was let in has ended. Once for each `enter`. What this throws is the outcome from there on, and what it
    * returns, if anything, settles as the outcome will.
    */
-  leave(entered: unknown, isFulfilled: boolean, result: unknown, call: StagedCall): Promise<unknown> | undefined;
+  readonly leave: (
+    entered: unknown,
+    isFulfilled: boolean,
+    result: unknown,
+    call: StagedCall,
+  ) => Promise<unknown> | undefined;
 }
 
 /** What a stage may ask of the call that leaves. */
@@ -51,16 +56,21 @@ export interface Reported {
 
 export type Stage = PassStage | EncloseStage;
 
-const stages = new WeakMap<Policy["run"], (policy: never) => Stage | undefined>();
+/** By the `run` that they are another form of. */
+const makers = new WeakMap<Policy["run"], (policy: never) => Stage | undefined>();
 
 /** For a static block of a policy's class. What inherits its `run` has the stage too, and what has another has none. */
 export function setStage<P extends Policy>(
   { prototype }: { readonly prototype: P },
   make: (policy: P) => Stage | undefined,
 ): void {
-  stages.set(prototype.run, make);
+  makers.set(runOf(prototype), make);
 }
 
 export function stageOf(policy: Policy): Stage | undefined {
-  return stages.get(policy.run)?.(policy as never);
+  return makers.get(runOf(policy))?.(policy as never);
+}
+
+function runOf({ run }: { readonly run: Policy["run"] }): Policy["run"] {
+  return run;
 }

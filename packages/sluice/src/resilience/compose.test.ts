@@ -83,6 +83,41 @@ it("hands the function what each layer adds, and one signal, which any layer aro
   expect(seen[1]).toEqual([2, "order 7", "function", false]);
 });
 
+it("ends the signal of an attempt when another follows, and when a layer around it ends the call", async () => {
+  const clock = new VirtualClock();
+  const again = retry({ clock, classify: () => "retry", random: () => 0 });
+  const policy = compose(timeout(50, { clock }), again, new CircuitBreaker({ clock }));
+  const signals: AbortSignal[] = [];
+  const run = policy.run(({ attempt, signal }) => {
+    signals.push(signal);
+    if (attempt === 1) throw new Boom();
+    return "done";
+  });
+  await clock.advance(10);
+  expect(await run).toBe("done");
+  expect(signals[0]?.reason).toBeInstanceOf(Boom);
+  let seen: AbortSignal | undefined;
+  const hung = policy.run(({ signal }) => new Promise(() => (seen = signal)));
+  hung.catch(() => {});
+  await clock.advance(50);
+  await expect(hung).rejects.toThrow(TimeoutError);
+  expect(seen?.reason).toBeInstanceOf(TimeoutError);
+});
+
+it("never tries again what a layer around the retry has ended", async () => {
+  const clock = new VirtualClock();
+  const again = retry({ clock, classify: () => "retry", random: () => 0 });
+  let calls = 0;
+  const run = compose(timeout(50, { clock, mode: "cooperative" }), again).run(({ signal }) => {
+    calls += 1;
+    return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Boom())));
+  });
+  run.catch(() => {});
+  await clock.advance(1_000);
+  await expect(run).rejects.toThrow(TimeoutError);
+  expect([calls, again.stats().retries, again.stats().lateErrors]).toEqual([1, 0, 1]);
+});
+
 it("keeps one idempotency key for all that comes of a call, also if two layers retry", async () => {
   const clock = new VirtualClock();
   const again: RetryOptions = { clock, classify: () => "retry", retries: 1 };

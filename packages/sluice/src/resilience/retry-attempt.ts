@@ -5,7 +5,7 @@ import type { RetryContext } from "./retry-options.ts";
 
 export class Attempt implements RetryContext {
   /** One is always there, or a full garbage collection would forget their layout, and the code optimized for them. */
-  static readonly sample: unknown = new Attempt(1, undefined, undefined);
+  static readonly sample: unknown = new Attempt(1);
   readonly attempt: number;
   /** The key, or the first attempt, which knows it. */
   #key: string | Attempt | undefined;
@@ -14,7 +14,7 @@ export class Attempt implements RetryContext {
   #relay: Relay | undefined;
   #controller: AbortController | undefined;
 
-  constructor(attempt: number, key: string | Attempt | undefined, around: RunContext | undefined) {
+  constructor(attempt: number, key?: string | Attempt, around?: RunContext) {
     this.attempt = attempt;
     this.#key = key;
     this.#around = around;
@@ -39,7 +39,7 @@ export class Attempt implements RetryContext {
   }
 
   next(): Attempt {
-    return new Attempt(this.attempt + 1, typeof this.#key === "object" ? this.#key : this, undefined);
+    return new Attempt(this.attempt + 1, typeof this.#key === "object" ? this.#key : this);
   }
 
   onAbort(reason: unknown): void {

@@ -19,6 +19,8 @@ export interface RetryRules extends RetryOptions {
   readonly classify: (error: unknown) => RetryVerdict;
   readonly random: Random;
   readonly clock: Clock;
+  /** A call with neither signal nor deadline can be ended by nothing from outside, nor go on after a result. */
+  readonly isBare: boolean;
   readonly counts: { -readonly [K in keyof RetryStats]: RetryStats[K] };
 }
 

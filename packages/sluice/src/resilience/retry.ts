@@ -26,14 +26,16 @@ export function retry(options: RetryOptions = {}): Retry {
   return new Retry(options);
 }
 
+const PLAIN: RetryRunOptions = {};
+
 export class Retry implements Policy {
   readonly name: string | undefined;
   readonly #rules: RetryRules;
 
   static {
     setStage(Retry, (policy) => {
-      const { deadline, retryResult } = policy.#rules;
-      return deadline === Infinity && retryResult === undefined ? stageFor(policy.#rules) : undefined;
+      const rules = policy.#rules;
+      return rules.isBare ? stageFor(rules) : undefined;
     });
   }
 
@@ -47,6 +49,7 @@ export class Retry implements Policy {
       classify: options.classify ?? classifyError,
       random: options.random ?? systemRandom,
       clock: options.clock ?? systemClock,
+      isBare: deadline === Infinity && options.retryResult === undefined,
       counts: { attempts: 0, retries: 0, waiting: 0, abandoned: 0, lateErrors: 0 },
     };
     this.name = options.name;
@@ -62,13 +65,14 @@ export class Retry implements Policy {
    * `attemptErrors` knows those before. An error's own `retryAfterMs` is waited for if it is longer than the backoff.
    * The caller's abort ends an attempt, a wait and the run at once, with its reason, and is never retried.
    */
-  run<T>(fn: RetryTask<T>, options: RetryRunOptions = {}): Promise<T> {
+  run<T>(fn: RetryTask<T>, options: RetryRunOptions = PLAIN): Promise<T> {
     try {
-      checkWait(options);
       const rules = this.#rules;
+      if (options === PLAIN && rules.isBare) return runBare(rules, fn, new Attempt(1));
+      checkWait(options);
       const { signal, idempotencyKey, deadline: source = rules.deadline } = options;
       const deadline = checkLimit(typeof source === "function" ? source() : source);
-      const first = new Attempt(1, idempotencyKey, undefined);
+      const first = new Attempt(1, idempotencyKey);
       if (signal === undefined && deadline === Infinity && rules.retryResult === undefined)
         return runBare(rules, fn, first);
       return runAttempts(rules, fn, first, signal, deadline, false);

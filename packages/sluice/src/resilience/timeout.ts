@@ -172,7 +172,7 @@ class Call<T> extends LimitedCall implements Reported {
 
   startEnclosed(work: EnclosedWork): void {
     this.#rules.counts.running += 1;
-    work.start(new CallContext(this), this as Call<unknown>);
+    work.start(new CallContext(this), this);
   }
 
   override onLimit(): void {
