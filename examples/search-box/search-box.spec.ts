@@ -3,6 +3,7 @@ import { bundle } from "./bundle.ts";
 import { SearchServer } from "./search-server.ts";
 
 const answers = new Map<string, PromiseWithResolvers<void>>();
+let files: ReadonlyMap<string, string>;
 let server: SearchServer;
 
 /** Each question is answered when it is let. */
@@ -12,14 +13,17 @@ function answer(question: string): PromiseWithResolvers<void> {
   return ready;
 }
 
+test.beforeAll(async () => {
+  files = await bundle();
+});
+
 test.beforeEach(async () => {
   answers.clear();
-  server = await SearchServer.start(await files, (question) => answer(question).promise);
+  server = await SearchServer.start(files, (question) => answer(question).promise);
 });
 
 test.afterEach(() => server.stop());
 
-const files = bundle();
 const box = (page: Page) => page.getByRole("searchbox");
 const status = (page: Page) => page.getByRole("status");
 const results = (page: Page) => page.getByRole("listitem");
@@ -27,7 +31,7 @@ const results = (page: Page) => page.getByRole("listitem");
 test("asks once for what was typed fast", async ({ page }) => {
   await page.clock.install({ time: 0 });
   await page.goto(server.url);
-  await page.clock.pauseAt(10_000);
+  await page.clock.pauseAt(3_600_000);
   await box(page).pressSequentially("oven");
   await page.clock.runFor(249);
   await expect(status(page)).toBeEmpty();
@@ -59,7 +63,7 @@ test("ends the older request, whose answer never takes the place of the newer on
 test("asks at once on Enter, without leaving the page", async ({ page }) => {
   await page.clock.install({ time: 0 });
   await page.goto(server.url);
-  await page.clock.pauseAt(10_000);
+  await page.clock.pauseAt(3_600_000);
   await box(page).fill("egg");
   await box(page).press("Enter");
   await server.heard("asked", "egg");
