@@ -13,7 +13,7 @@ export function estimateTokens({ text, maxTokens }: Prompt): number {
 }
 
 /** The answer ended before its end: what has come of it is not all. */
-export class TruncatedError extends Error {
+class TruncatedError extends Error {
   override readonly name = "TruncatedError";
 
   constructor() {

@@ -55,8 +55,8 @@ it("ends the stream when the caller leaves in the middle, whether or not somebod
   const exchange = await server.exchanges.take();
   caller.abort(left);
   expect(await exchange.closed).toBe("cut");
-  await expect(stream.next()).rejects.toBe(left);
   await expect(stream.ended).rejects.toBe(left);
+  await expect(stream.next()).rejects.toBe(left);
   await expectSilence({ a: 1 });
 });
 

@@ -1,0 +1,74 @@
+/** What the tests of the order pipeline stand on: a payment server, and shops that share a file. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SqliteStore } from "@sluice/jobs/sqlite";
+import { CircuitBreaker, type Policy } from "sluice";
+import type { Order } from "./order.ts";
+import { OrderBook } from "./order-book.ts";
+import { type Notify, OrderPipeline } from "./order-pipeline.ts";
+import { type Behaviour, PaymentServer } from "./payment-server.ts";
+import { Payments } from "./payments.ts";
+
+export interface Shop extends AsyncDisposable {
+  readonly orders: OrderPipeline;
+  readonly book: OrderBook;
+}
+
+export interface ShopOptions {
+  readonly breaker?: Policy;
+  readonly notify?: Notify;
+}
+
+export class Stage {
+  /** Who has heard of what. */
+  readonly told: string[] = [];
+  readonly server: PaymentServer;
+  readonly #folder = mkdtempSync(join(tmpdir(), "orders-"));
+
+  constructor(server: PaymentServer) {
+    this.server = server;
+  }
+
+  static async open(): Promise<Stage> {
+    return new Stage(await PaymentServer.start());
+  }
+
+  readonly tell: Notify = async ({ id, state }) => void this.told.push(`${id} ${state}`);
+
+  /** Another process would be no different: what they share is the file. */
+  async shop({
+    breaker = new CircuitBreaker({ cooldownMs: 20 }),
+    notify = this.tell,
+  }: ShopOptions = {}): Promise<Shop> {
+    const path = join(this.#folder, "shop.db");
+    const store = await SqliteStore.open({ path, durability: "normal" });
+    const book = new OrderBook(path, store);
+    const payments = new Payments({ url: this.server.url, timeoutMs: 250, breaker });
+    const orders = new OrderPipeline({ store, book, payments, notify, retry: { baseMs: 5, maxMs: 20 } });
+    const dispose = async (): Promise<void> => {
+      await orders.stop();
+      book.close();
+      await store.close();
+    };
+    return { orders, book, [Symbol.asyncDispose]: dispose };
+  }
+
+  async close(): Promise<void> {
+    await this.server.stop();
+    rmSync(this.#folder, { recursive: true });
+  }
+}
+
+export function lamp(id: string): Order {
+  return { id, sku: "lamp", quantity: 1, cents: 1_250 };
+}
+
+/** Fails so often, then all is well. */
+export function times(
+  count: number,
+  behaviour: Behaviour,
+  only = "charge",
+): (key: string, request: number) => Behaviour {
+  return (key, request) => (key.startsWith(only) && request <= count ? behaviour : "well");
+}
