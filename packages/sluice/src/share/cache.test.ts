@@ -1,5 +1,7 @@
 import { getEventListeners } from "node:events";
 import { setImmediate as turn } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, it, vi } from "vitest";
 import { SelfWaitError, TimeoutError } from "../errors.ts";
 import { namedEntries } from "../internal/names.ts";
@@ -9,6 +11,9 @@ import { batch } from "./batch.ts";
 import type { CacheLoadContext, CacheOptions, Eviction } from "./cache-options.ts";
 import { Cache } from "./cache.ts";
 import { loadMany } from "./load-many.ts";
+
+setFlagsFromString("--expose-gc");
+const gc = runInNewContext("gc") as () => void;
 
 const subject: AbortSubject = {
   name: "Cache.load",
@@ -165,6 +170,25 @@ it("lets a caller leave whose signal was aborted by the loader that it called", 
   const cache = new Cache(load, { maxEntries: 1 });
   await expect(cache.load("a", { signal: controller.signal })).rejects.toThrow("enough");
   expect([loadSignal?.aborted, getEventListeners(controller.signal, "abort")]).toEqual([true, []]);
+});
+
+it("keeps nothing of what has come and gone, with an end or without, cleared or evicted", async () => {
+  const values: WeakRef<object>[] = [];
+  const load = (_: number, context: CacheLoadContext<object>): object => {
+    context.ttlMs = values.length === 50 ? 1_000 : undefined; // the first that has an end
+    const value = {};
+    values.push(new WeakRef(value));
+    return value;
+  };
+  const churned = new Cache(load, { maxEntries: 4 });
+  const cleared = new Cache(load, { maxEntries: 100, ttlMs: 1_000 });
+  for (let key = 0; key < 200; key += 1) await churned.load(key);
+  for (let key = 0; key < 100; key += 1) await cleared.load(key);
+  cleared.clear();
+  await turn(); // a new WeakRef holds its target for the rest of the turn
+  gc();
+  expect(values.filter((value) => value.deref() !== undefined).length).toBeLessThan(50);
+  expect([churned.size, cleared.size]).toEqual([4, 0]);
 });
 
 it("never aborts a load for which somebody waits who cannot leave", async () => {

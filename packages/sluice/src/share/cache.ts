@@ -37,7 +37,8 @@ export class Cache<K, V> {
   readonly #entries = this.#sieve.nodes;
   readonly #loads = new Map<K, CacheLoad<V>>();
   readonly #counts = { hits: 0, misses: 0, loads: 0, failures: 0, evicted: 0, expired: 0, replaced: 0, deleted: 0 };
-  #hand = this.#entries.values();
+  /** Not before something has an end: an iterator that stays where it is keeps all that has come and gone since. */
+  #hand: IterableIterator<CacheEntry<K, V>> | undefined;
 
   constructor(load: CacheLoader<K, V>, options: CacheOptions<K, V>) {
     checkFunction("load", load);
@@ -119,6 +120,7 @@ export class Cache<K, V> {
   /** As `delete`, for all keys. */
   clear(): void {
     for (const key of [...this.#entries.keys(), ...this.#loads.keys()]) this.delete(key);
+    this.#hand = undefined; // or it would keep some of them
   }
 
   /** Reading the time exactly would be most of what a hit costs. */
@@ -227,10 +229,11 @@ export class Cache<K, V> {
     if (before !== undefined) this.#remove(before, "replaced");
     if (weight > maxWeight || ttlMs === 0) return;
     const dueAt = life?.touch(now) ?? now + ttlMs;
-    for (let looks = dueAt < Infinity ? LOOKS : 0; looks > 0; looks -= 1) {
-      const { value: next } = this.#hand.next();
-      if (next === undefined) this.#hand = this.#entries.values();
-      else this.#sift(next, now);
+    if (dueAt < Infinity) this.#hand ??= this.#entries.values();
+    for (let looks = LOOKS; looks > 0 && this.#hand !== undefined; looks -= 1) {
+      const next = this.#hand.next();
+      if (next.done === true) this.#hand = this.#entries.values();
+      else this.#sift(next.value, now);
     }
     while (this.size >= maxEntries || this.#sieve.weight + weight > maxWeight)
       this.#remove(this.#sieve.pick(), "evicted");
