@@ -1,4 +1,4 @@
-// A batch per turn of a thousand loads, without a cache and with one in which every key is. The floor keeps an array of
+// A batch per turn of a thousand loads, without a cache, of keys in order and in any, and with one in which every key is. The floor keeps an array of
 // keys and one of resolvers, and knows neither repeated keys nor errors nor aborts; that of the hits gives the promise it has.
 import DataLoader from "dataloader";
 import { batch } from "sluice";
@@ -6,6 +6,9 @@ import { compare } from "../harness.ts";
 
 const SIZE = 1_000;
 const LOADS = 100_000;
+
+const ascending = Array.from({ length: SIZE }, (_, place) => place);
+const shuffled = ascending.map((place) => (place * 389) % SIZE);
 
 type Load = (key: number) => Promise<number>;
 
@@ -15,14 +18,20 @@ await compare("batch", LOADS, {
   dataloader: (ops) => misses(ops, theirs(false)),
 });
 
+await compare("batch-any-order", LOADS, {
+  batch: (ops) => misses(ops, ours(), shuffled),
+  floor: (ops) => misses(ops, coalesced(), shuffled),
+  dataloader: (ops) => misses(ops, theirs(false), shuffled),
+});
+
 await compare("batch-hit", LOADS, {
   batch: (ops) => hits(ops, ours(new Map())),
   floor: (ops) => hits(ops, kept()),
   dataloader: (ops) => hits(ops, theirs(true)),
 });
 
-async function misses(ops: number, load: Load): Promise<void> {
-  for (let from = 0; from < ops; from += SIZE) await round(from, load);
+async function misses(ops: number, load: Load, order = ascending): Promise<void> {
+  for (let from = 0; from < ops; from += SIZE) await round(from, load, order);
 }
 
 /** All keys have been loaded before the time is taken. */
@@ -33,11 +42,11 @@ async function hits(ops: number, load: Load): Promise<() => Promise<void>> {
   };
 }
 
-async function round(from: number, load: Load): Promise<void> {
+async function round(from: number, load: Load, order = ascending): Promise<void> {
   const loads: Promise<number>[] = [];
-  for (let key = from; key < from + SIZE; key += 1) loads.push(load(key));
+  for (const place of order) loads.push(load(from + place));
   const values = await Promise.all(loads);
-  if (values[SIZE - 1] !== from + SIZE) throw new Error("wrong answer");
+  if (values[0] !== from + (order[0] ?? 0) + 1) throw new Error("wrong answer");
 }
 
 function query(keys: readonly number[]): Promise<number[]> {

@@ -65,6 +65,32 @@ it("asks for a key once in a batch, and again in the next", async () => {
   expect(calls).toEqual([[1, 2], [1]]);
 });
 
+it.each([
+  ["in order", [1, 2, 3, 4]],
+  ["in no order", [3, 1, 4, 2]],
+  ["of two kinds", [1, "1", 2, "2"]],
+])("sends a key once that is asked for again, where keys are %s", async (_, keys) => {
+  const failure = new Error("no such row");
+  const seen: unknown[] = [];
+  const batcher = batch<unknown, string>((all) => {
+    seen.push(all);
+    return all.map((key) => (key === keys[1] ? failure : `row ${String(key)}`));
+  });
+  const call = new AbortController();
+  const results = await loadMany(batcher, [...keys, ...keys, ...keys]);
+  const left = Promise.allSettled([batcher.load(1), batcher.load(2, call), batcher.load(2), batcher.load(3, call)]);
+  call.abort("left");
+  const expected = keys.map((key) => (key === keys[1] ? { reason: failure } : { value: `row ${String(key)}` }));
+  expect(results).toMatchObject([...expected, ...expected, ...expected]);
+  expect((await left).map(({ status }) => status)).toEqual([
+    keys[1] === 1 ? "rejected" : "fulfilled",
+    "rejected",
+    keys[1] === 2 ? "rejected" : "fulfilled",
+    "rejected",
+  ]);
+  expect(seen).toEqual([keys, [1, 2]]);
+});
+
 it("J26: rejects all keys of an answer of another length, naming what it expected and got", async () => {
   for (const [answer, got] of [
     [[1], 1],
