@@ -51,5 +51,7 @@ export class Ring<T> {
 const MIN = 16;
 
 function emptySlots<T>(length: number): (T | undefined)[] {
-  return Array.from<T | undefined>({ length });
+  const slots: (T | undefined)[] = [];
+  slots.length = length;
+  return slots.fill(undefined); // `Array.from` takes many times as long
 }
