@@ -389,6 +389,8 @@ it("rejects for bad options and calls, and never throws", async () => {
     expect(() => fetchPolicy(bad)).toThrow(RangeError);
   const { fetch } = await open([status(200)]);
   await expect(fetch("not a URL")).rejects.toThrow(TypeError);
+  const numbered = { method: "POST", idempotencyKey: 5 as never };
+  await expect(fetch("http://localhost/", numbered)).rejects.toThrow("idempotencyKey must be a string, got number");
   for (const deadline of [-1, Number.NaN])
     await expect(fetch("http://localhost/", { deadline })).rejects.toThrow(RangeError);
   for (const deadline of ["5000", null, true] as unknown as number[])

@@ -10,6 +10,7 @@ import { Semaphore } from "../sync/semaphore.ts";
 import { type AbortSubject, abortCases } from "../testing/abort-suite.ts";
 import { seededRandom } from "../testing/seeded-random.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
+import { compose } from "./compose.ts";
 import type { RetryContext, RetryOptions } from "./retry-options.ts";
 import { retry } from "./retry.ts";
 import { timeout } from "./timeout.ts";
@@ -415,6 +416,15 @@ it("makes each attempt in the async context of its run, whoever owns the timers"
   await ended;
   expect(seen).toEqual([1, 2, 1, 2]);
 });
+
+it.each([5, null, {}])(
+  "refuses a key that is no string, alone and composed: it would be no key, or that of all calls",
+  async (key) => {
+    const options = { idempotencyKey: key as string };
+    for (const policy of [retry(), compose(timeout(100), retry())])
+      await expect(policy.run(() => "called", options)).rejects.toThrow("idempotencyKey must be a string");
+  },
+);
 
 it("refuses bad options", () => {
   for (const bad of [{ retries: -1 }, { retries: 1.5 }, { baseMs: -1 }, { baseMs: Infinity }, { maxMs: Number.NaN }])

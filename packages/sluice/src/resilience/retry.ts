@@ -5,7 +5,7 @@
  */
 import type { Deadline } from "../clock/deadline.ts";
 import { systemClock } from "../clock/system.ts";
-import { checkInteger, checkMs, checkWait } from "../internal/check.ts";
+import { checkInteger, checkMs, checkString, checkWait } from "../internal/check.ts";
 import { register } from "../internal/names.ts";
 import { systemRandom } from "../internal/random.ts";
 import { type PassStage, setStage, type StagedCall } from "../internal/stage.ts";
@@ -72,6 +72,7 @@ export class Retry implements Policy {
       checkWait(options);
       const { signal, idempotencyKey, deadline: source = rules.deadline } = options;
       const deadline = checkLimit(typeof source === "function" ? source() : source);
+      if (idempotencyKey !== undefined) checkString("idempotencyKey", idempotencyKey);
       const first = new Attempt(1, idempotencyKey);
       if (signal === undefined && deadline === Infinity && rules.retryResult === undefined)
         return runBare(rules, fn, first);
@@ -116,6 +117,7 @@ function stageFor(rules: RetryRules): PassStage {
     hasContext: true,
     enter({ signal, idempotencyKey, deadline }: RetryRunOptions, around) {
       if (signal !== undefined || deadline !== undefined) return undefined; // the caller's abort is to end it at once
+      if (idempotencyKey !== undefined) checkString("idempotencyKey", idempotencyKey);
       budget?.onCall();
       counts.attempts += 1;
       return new Attempt(1, idempotencyKey, around);
