@@ -79,7 +79,6 @@ export class LogShipper {
   /** Gives up what isn't shipped yet: for when the time to stop in is over. */
   abort(reason: unknown): void {
     this.#queue.close();
-    this.#lost += this.#queue.pollBatch(Infinity).length;
     this.#haste.abort(reason);
   }
 
