@@ -24,7 +24,7 @@ for (const { name, checks, solution, sluice, starter, wrong } of await examineAl
 // limiter, 6 checks
 //    6  solution                                                 all
 //    6  sluice                                                   all
-//    6  counts down first, then wakes                            all
+//    5  counts down first, then wakes                            lets no newcomer in between the end of one and the start of the next
 //    4  no finally                                               goes on after a rejection, which is its caller's
 //    5  the slot of what throws at once is lost                  goes on after what throws at once, which is a rejection
 //    5  last come, first served                                  calls them in the order of coming
