@@ -1,6 +1,7 @@
 import { getEventListeners } from "node:events";
 import { types } from "node:util";
 import { expect, it } from "vitest";
+import type { Timer } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { asPlainPromise, Wait } from "./wait.ts";
@@ -74,6 +75,28 @@ it("hears of an abort whose event another listener has stopped", async () => {
   call.abort("gone");
   expect([list.size, getEventListeners(call.signal, "abort").length]).toEqual([0, 1]);
   await wait;
+});
+
+class StuckClock extends VirtualClock {
+  override setTimer(): Timer {
+    return {
+      cancel() {
+        throw new Error("stuck");
+      },
+    };
+  }
+}
+
+it("tells all waits of an abort though the clock of one throws when it lets its timer go", async () => {
+  const list = new WaitList<void>();
+  const call = new AbortController();
+  const thrown = new Promise((resolve) => process.once("unhandledRejection", resolve));
+  const first = list.wait({ signal: call.signal, timeoutMs: 5 }, new StuckClock(), undefined);
+  const second = list.wait({ signal: call.signal }, new VirtualClock(), undefined);
+  first.catch(() => {});
+  call.abort("gone");
+  await expect(second).rejects.toBe("gone");
+  expect(await thrown).toMatchObject({ message: "stuck" });
 });
 
 it("keeps a wait out of the line when its clock or signal throws, with no timer left", () => {

@@ -38,7 +38,11 @@ export class Cancellation {
 /** Whether it is how a call says that it was ended by this signal. Node has errors of its own for that. */
 export function isEcho(error: unknown, signal: AbortSignal | undefined): boolean {
   if (signal?.aborted !== true) return false;
-  return Object.is(error, signal.reason) || (error as { name?: unknown } | null | undefined)?.name === "AbortError";
+  try {
+    return Object.is(error, signal.reason) || (error as { name?: unknown } | null | undefined)?.name === "AbortError";
+  } catch {
+    return false; // it is anybody's, and may have a getter that throws
+  }
 }
 
 /** Keeps the rest of it from the children. */
