@@ -6,22 +6,24 @@
 import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { ClearedError, ClosedError, QueueFullError } from "../errors.ts";
-import { checkInteger, checkMs, checkOneOf, checkPriority, checkWait, checkWeight } from "../internal/check.ts";
+import { checkInteger, checkMs, checkPriority, checkWait, checkWeight } from "../internal/check.ts";
 import { isContextFree } from "../internal/async-context.ts";
 import { register } from "../internal/names.ts";
 import { PriorityWaitList } from "../internal/priority-wait-list.ts";
 import { notice, probe } from "../internal/probe.ts";
+import { setStage } from "../internal/stage.ts";
 import type { Policy, Task, WaitOptions } from "../policy.ts";
-import type { LimiterOptions, LimiterRunOptions, LimiterStats, LimiterWhenFull, StartRate } from "./limiter/options.ts";
+import type { LimiterOptions, LimiterRunOptions, LimiterStats, StartRate } from "./limiter/options.ts";
 import { type Place, Request, type Work, weightOf } from "./limiter/request.ts";
 import { Rest } from "./limiter/rest.ts";
 import type { Run } from "./limiter/run.ts";
 import { type Granted, Runner } from "./limiter/runner.ts";
 import { SelfWaits } from "./limiter/self-waits.ts";
+import { stageFor } from "./limiter/stage.ts";
 import { StateWaits } from "./limiter/state-waits.ts";
+import { checkWhenFull, choose, type WhenFull } from "./limiter/when-full.ts";
 
 const PLAIN: LimiterRunOptions = {};
-const POLICIES = ["reject", "wait", "drop-newest", "drop-oldest", "caller-runs"] as const;
 
 export class Limiter implements Policy {
   /** One is always there, or a full garbage collection would forget their layout, and the code optimized for it. */
@@ -36,7 +38,7 @@ export class Limiter implements Policy {
   //     or waited for themselves
   readonly capacity: number;
   readonly name: string | undefined;
-  readonly #whenFull: LimiterWhenFull | ((options: LimiterRunOptions) => LimiterWhenFull);
+  readonly #whenFull: WhenFull;
   readonly #rate: StartRate | undefined;
   readonly #clock: Clock;
   readonly #line: PriorityWaitList<Granted, Work>;
@@ -55,12 +57,16 @@ export class Limiter implements Policy {
   #isPaused = false;
   #isClosed = false;
 
+  static {
+    setStage(Limiter, (limiter) => stageFor(limiter.#runner, limiter.#selfWaits, () => limiter.#tryTake()));
+  }
+
   /** At most `concurrency` calls at a time: an integer >= 1, or `Infinity`. */
   constructor(concurrency: number, options: LimiterOptions = {}) {
     const { whenFull = "reject", rate, clock = systemClock, stallMs } = options;
-    this.#concurrency = this.#bound = checkConcurrency(concurrency);
+    this.#concurrency = this.#bound = checkInteger("concurrency", concurrency, { min: 1, infinity: true });
     this.capacity = checkInteger("capacity", options.capacity ?? Infinity, { min: 0, infinity: true });
-    this.#whenFull = typeof whenFull === "function" ? whenFull : checkOneOf("whenFull", whenFull, POLICIES);
+    this.#whenFull = checkWhenFull(whenFull);
     this.#rate = rate;
     this.#clock = clock;
     const agingMs = checkMs("agingMs", options.agingMs ?? 1_000);
@@ -164,7 +170,7 @@ export class Limiter implements Policy {
    * nothing starts until less runs than the limit; who waits for more slots than there will be gets a `RangeError`.
    */
   resize(concurrency: number): void {
-    this.#concurrency = checkConcurrency(concurrency);
+    this.#concurrency = checkInteger("concurrency", concurrency, { min: 1, infinity: true });
     this.#bound = 0; // or who is next in line would start by the limit that was
     for (const wait of this.#line.inOrder()) {
       const weight = weightOf(wait.brought);
@@ -195,7 +201,7 @@ export class Limiter implements Policy {
 
   /** Resolves as soon as nothing runs or waits. It turns nobody away: `close` first, or newcomers can put it off. */
   drain(options: WaitOptions = {}): Promise<void> {
-    return this.#waitFor(0, options);
+    return this.#waitFor(0, 0, options);
   }
 
   /** Resolves as soon as nobody waits, though calls may run. */
@@ -205,11 +211,7 @@ export class Limiter implements Policy {
 
   /** Resolves as soon as fewer than `count` calls wait: for who would rather not hand in more. An integer >= 1. */
   below(count: number, options: WaitOptions = {}): Promise<void> {
-    try {
-      return this.#waitFor(checkInteger("count", count, { min: 1 }), options);
-    } catch (error) {
-      return Promise.reject(error);
-    }
+    return this.#waitFor(count, 1, options);
   }
 
   /** Newcomers, and callers that wait to be accepted, get `ClosedError`; what was accepted runs. */
@@ -233,14 +235,21 @@ export class Limiter implements Policy {
     this.#turnOut(why);
   }
 
-  #waitFor(count: number, options: WaitOptions): Promise<void> {
+  #waitFor(count: number, min: number, options: WaitOptions): Promise<void> {
     try {
+      checkInteger("count", count, { min });
       checkWait(options);
       this.#states ??= new StateWaits(this.#clock, this);
       return this.#states.wait(count, options);
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  #tryTake(): boolean {
+    if (this.#isClosed || !this.#admits(1, 0)) return false;
+    this.#take(1);
+    return true;
   }
 
   #admits(weight: number, priority: number): boolean {
@@ -256,7 +265,7 @@ export class Limiter implements Policy {
 
   #wait(work: Work, options: LimiterRunOptions): Promise<unknown> {
     this.#line.refuseHaste(options);
-    const policy = this.waiting < this.capacity ? "wait" : this.#policyFor(options);
+    const policy = this.waiting < this.capacity ? "wait" : choose(this.#whenFull, options);
     // All may have changed meanwhile, by `whenFull` or the rate.
     this.#refuseIfClosed();
     options.signal?.throwIfAborted();
@@ -276,11 +285,6 @@ export class Limiter implements Policy {
 
   #refuseIfClosed(): void {
     if (this.#isClosed) throw this.#refuse(new ClosedError("limiter"));
-  }
-
-  #policyFor(options: LimiterRunOptions): LimiterWhenFull {
-    if (typeof this.#whenFull !== "function") return this.#whenFull;
-    return checkOneOf("whenFull", this.#whenFull(options), POLICIES);
   }
 
   #take(weight: number): void {
@@ -390,8 +394,4 @@ export class Limiter implements Policy {
     this.#counts.rejected += 1;
     return error;
   }
-}
-
-function checkConcurrency(value: number): number {
-  return checkInteger("concurrency", value, { min: 1, infinity: true });
 }

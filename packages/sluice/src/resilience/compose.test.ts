@@ -118,6 +118,46 @@ it("never tries again what a layer around the retry has ended", async () => {
   expect([calls, again.stats().retries, again.stats().lateErrors]).toEqual([1, 0, 1]);
 });
 
+it("keeps a limiter's slot until the call has ended, and ends it with the limiter and with what is around", async () => {
+  const clock = new VirtualClock();
+  const limiter = new Limiter(1, { clock, stallMs: Infinity });
+  const policy = compose(timeout(50, { clock, mode: "cooperative" }), limiter);
+  const start = (): [Promise<unknown>, AbortSignal, () => void] => {
+    let call: [AbortSignal, () => void] | undefined;
+    const run = policy.run(({ signal }) => new Promise<void>((resolve) => (call = [signal, resolve])));
+    run.catch(() => {});
+    if (call === undefined) throw new Error("not called at once");
+    return [run, ...call];
+  };
+  const [first, firstSignal, endFirst] = start();
+  await clock.advance(50);
+  expect(firstSignal.reason).toBeInstanceOf(TimeoutError);
+  expect(limiter.running).toBe(1);
+  endFirst();
+  await first;
+  expect(limiter.stats()).toMatchObject({ running: 0, completed: 1 });
+  const [second, secondSignal, endSecond] = start();
+  const stop = new Boom();
+  limiter.abort(stop);
+  expect(secondSignal.reason).toBe(stop);
+  expect(limiter.running).toBe(1);
+  endSecond();
+  await second;
+  expect(limiter.running).toBe(0);
+  await expect(policy.run(() => 1)).rejects.toMatchObject({ code: "CLOSED" });
+});
+
+it("finds a call that waits for its own limiter, though all its calls go through a composed one", async () => {
+  const clock = new VirtualClock();
+  const limiter = new Limiter(1, { clock, stallMs: 100 });
+  const policy = compose(retry({ clock, retries: 0 }), limiter);
+  for (let call = 0; call < 250; call += 1) await policy.run(() => call); // the next is one of those that are looked at
+  const outer = policy.run(() => policy.run(() => 1));
+  outer.catch(() => {});
+  await clock.advance(1_000);
+  await expect(outer).rejects.toMatchObject({ code: "SELF_WAIT" });
+});
+
 it("keeps one idempotency key for all that comes of a call, also if two layers retry", async () => {
   const clock = new VirtualClock();
   const again: RetryOptions = { clock, classify: () => "retry", retries: 1 };

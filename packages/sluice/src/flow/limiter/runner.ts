@@ -45,6 +45,11 @@ export class Runner {
       : this.#startRun(granted);
   }
 
+  /** Of the limiter itself. */
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
   toGrant(work: Work, caller: AbortSignal | undefined, weight: number): Granted {
     const isWatched = this.#selfWaits?.isCurious() === true;
     if (!isWatched && caller === undefined && weight === 1 && !(work instanceof Request)) return work;
@@ -58,12 +63,18 @@ export class Runner {
     return this.#startRun(granted);
   };
 
+  /** A call with `weight` slots has ended. */
+  free(weight: number): void {
+    this.completed += 1;
+    this.#onFree(weight);
+  }
+
   #startPlain(fn: Task<unknown>): Promise<unknown> {
     try {
       if (this.#isStopped) this.#stop.signal.throwIfAborted(); // since the grant
       return whenSettled(fn(this.#context), this.#succeed, this.#fail);
     } catch (error) {
-      this.#free(1);
+      this.free(1);
       return Promise.reject(error);
     }
   }
@@ -111,21 +122,16 @@ export class Runner {
     }
     this.#selfWaits?.ended(run);
     run.end();
-    this.#free(run.weight);
+    this.free(run.weight);
   }
 
   readonly #succeed = (value: unknown): unknown => {
-    this.#free(1);
+    this.free(1);
     return value;
   };
 
   readonly #fail = (reason: unknown): never => {
-    this.#free(1);
+    this.free(1);
     throw reason;
   };
-
-  #free(weight: number): void {
-    this.completed += 1;
-    this.#onFree(weight);
-  }
 }

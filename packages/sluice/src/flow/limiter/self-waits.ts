@@ -42,11 +42,17 @@ export class SelfWaits implements TimerTask {
     return this.#requests.size > 0 || this.#timer !== undefined;
   }
 
-  /** Whether the next start is to enter its context. */
+  /** Whether this start is to enter its context. */
   isCurious(): boolean {
-    if (this.#isNested || (this.#live > 0 && this.find() !== undefined)) return true;
+    const isIt = this.wouldBeCurious();
     this.#starts += 1;
-    return this.#starts <= FIRST || this.#starts % EVERY === 0;
+    return isIt;
+  }
+
+  /** Whether the next start is to. */
+  wouldBeCurious(): boolean {
+    if (this.#isNested || (this.#live > 0 && this.find() !== undefined)) return true;
+    return this.#starts < FIRST || (this.#starts + 1) % EVERY === 0;
   }
 
   /** The call that runs here and within which this is called. */
