@@ -39,11 +39,13 @@ export async function examine<T>(checks: readonly Check<T>[], make: (clock: Cloc
   const failed: Failed[] = [];
   for (const { title, run } of checks) {
     const clock = new VirtualClock();
-    using _ = clock.installGlobals();
+    const globals = clock.installGlobals();
     try {
       await run(make(clock), new Stage(clock));
     } catch (error) {
       failed.push({ title, error });
+    } finally {
+      globals.restore();
     }
   }
   return failed;

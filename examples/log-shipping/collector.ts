@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 /** `fine` answers at once, `hung` when it is fine again, `busy` with 503, `strict` with 400; `deaf` takes the batch and breaks the connection. */
 export type Mood = "fine" | "hung" | "busy" | "strict" | "deaf";
 
-export class Collector implements AsyncDisposable {
+export class Collector {
   readonly messages: string[] = [];
   /** Requests, those that were repeated included, and the sizes of batches. */
   requests = 0;
@@ -47,7 +47,7 @@ export class Collector implements AsyncDisposable {
     });
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  async stop(): Promise<void> {
     this.#server.closeAllConnections();
     this.#server.close();
     await once(this.#server, "close");

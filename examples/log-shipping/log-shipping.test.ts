@@ -51,7 +51,7 @@ async function setUpReal(
   cleanups.push(async () => {
     logs.abort(new Error("the test is over"));
     await logs.stop();
-    await collector[Symbol.asyncDispose]();
+    await collector.stop();
   });
   return { collector, logs };
 }

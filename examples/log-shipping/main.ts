@@ -5,7 +5,7 @@ import { LogShipper } from "./log-shipping.ts";
 import { postTo } from "./post.ts";
 import { startService } from "./service.ts";
 
-await using collector = await Collector.start();
+const collector = await Collector.start();
 const send = postTo(collector.url, { source: crypto.randomUUID(), attemptTimeoutMs: 10_000 });
 const logs = new LogShipper(send, { capacity: 100, maxBatch: 50, maxWaitMs: 20 });
 const { url, stopping } = await startService(logs, { signals: ["SIGTERM", "SIGINT"], flushMs: 100 });
@@ -37,6 +37,7 @@ const { by, targets } = await stopping.finished;
 await logs.stop();
 console.log(`ended by ${by}:`, targets.map(({ name, outcome }) => `${name} ${outcome}`).join(", "));
 console.log("shipped and lost:", logs.stats().shipped, logs.stats().lost, "of", 50 + 400 + 10 + 10);
+await collector.stop();
 
 /** How many of so many requests the service answers. */
 async function ask(count: number): Promise<number> {

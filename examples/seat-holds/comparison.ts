@@ -55,9 +55,13 @@ function isFreedAfterDeath(kind: Kind): Promise<boolean> {
   return inFolder(async (path) => {
     await killDesk(path, kind, HOLD_MS, "held");
     const clock = new VirtualClock({ wallStartAt: Date.now() });
-    await using holds = await openSeatHolds(kind, { path, seats: [], onFreed: () => {}, clock });
-    await clock.advance(HOLD_MS + MINUTE_MS);
-    return holds.seats.stateOf("A1") === "free";
+    const holds = await openSeatHolds(kind, { path, seats: [], onFreed: () => {}, clock });
+    try {
+      await clock.advance(HOLD_MS + MINUTE_MS);
+      return holds.seats.stateOf("A1") === "free";
+    } finally {
+      await holds.close();
+    }
   });
 }
 
@@ -118,8 +122,12 @@ function withHolds(
   fn: (holds: SeatHolds) => Promise<void>,
 ): Promise<void> {
   return inFolder(async (path) => {
-    await using holds = await openSeatHolds(kind, { ...options, path });
-    await fn(holds);
+    const holds = await openSeatHolds(kind, { ...options, path });
+    try {
+      await fn(holds);
+    } finally {
+      await holds.close();
+    }
   });
 }
 

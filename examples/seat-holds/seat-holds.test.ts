@@ -40,7 +40,7 @@ describe.each(KINDS)("%s", (kind) => {
     const onFreed = (seat: string): unknown => freed.push(seat);
     const all = { path: newPath(), seats: ["A1", "A2"], onFreed, ...options };
     const holds = await openSeatHolds(kind, all);
-    opened.push(() => holds[Symbol.asyncDispose]());
+    opened.push(() => holds.close());
     return { holds, seats: holds.seats, freed };
   }
 
@@ -162,11 +162,10 @@ describe.each(KINDS)("%s", (kind) => {
 
   it("leaves no timer when it is closed, in the midst of holds too", async () => {
     const clock = new VirtualClock();
-    {
-      await using holds = (await open({ clock })).holds;
-      await holds.hold("A1", "ann");
-      await clock.advance(1_000);
-    }
+    const { holds } = await open({ clock });
+    await holds.hold("A1", "ann");
+    await clock.advance(1_000);
+    await holds.close();
     expect(clock.timers).toBe(0);
   });
 });
@@ -181,7 +180,7 @@ it("refuses a hold that the delay queue has no room for, and the seat stays free
   const clock = new VirtualClock();
   const options = { path: newPath(), seats: ["A1", "A2"], onFreed: () => {}, capacity: 1, clock };
   const holds = await openSeatHolds("delay queue", options);
-  opened.push(() => holds[Symbol.asyncDispose]());
+  opened.push(() => holds.close());
   await holds.hold("A1", "ann");
   await expect(holds.hold("A2", "bob")).rejects.toThrow(QueueFullError);
   expect(holds.seats.stateOf("A2")).toBe("free");
@@ -193,7 +192,7 @@ it("keeps no hold whose end could not be planned", async () => {
   const error = new Error("no room");
   const expiry = { plan: () => Promise.reject(error), start: () => {}, stop: () => Promise.resolve() };
   const holds = new SeatHolds(seats, expiry, { holdMs: HOLD_MS });
-  opened.push(() => holds[Symbol.asyncDispose]());
+  opened.push(() => holds.close());
   await expect(holds.hold("A1", "ann")).rejects.toBe(error);
   expect(seats.stateOf("A1")).toBe("free");
 });
@@ -226,7 +225,7 @@ it("ends what a delay queue forgot by a sweep that stands behind it", async () =
   const options = { path, seats: ["A1"], onFreed: (seat: string) => freed.push(seat), clock };
   for (const kind of ["delay queue", "sweep"] as const) {
     const holds = await openSeatHolds(kind, options);
-    opened.push(() => holds[Symbol.asyncDispose]());
+    opened.push(() => holds.close());
   }
   await clock.advance(HOLD_MS + 60_000);
   expect(freed).toEqual(["A1"]);

@@ -43,7 +43,7 @@ export interface SeatHoldsOptions {
   readonly clock?: Clock | undefined;
 }
 
-export class SeatHolds implements AsyncDisposable {
+export class SeatHolds {
   // I1  a seat is held by one at most, and once sold, stays so
   // I2  a hold is never without a plan of its end: both are committed together, or neither is
   readonly seats: Seats;
@@ -74,7 +74,7 @@ export class SeatHolds implements AsyncDisposable {
     return this.seats.sell(seat, holder);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  async close(): Promise<void> {
     await this.#expiry.stop();
     this.seats.close();
   }
