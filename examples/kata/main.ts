@@ -20,6 +20,7 @@ for (const { name, checks, solution, sluice, starter, wrong } of await examineAl
 //    5  results are pushed as they come                          gives the results in the order of the items
 //    4  looks, awaits, and then claims                           starts the next as soon as one has ended
 //    5  resolves when the last has, and hangs without one        is done at once with an empty list
+//    7  the error is wrapped: nobody can tell a 404 from a 503   rejects with the first rejection, and starts nothing more
 //    8  what fn throws at once escapes                           rejects with what fn throws at once
 // limiter, 6 checks
 //    6  solution                                                 all

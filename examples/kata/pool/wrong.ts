@@ -1,5 +1,5 @@
 import type { Version } from "../exercise.ts";
-import type { Pool } from "./solution.ts";
+import { asyncPool, type Pool } from "./solution.ts";
 
 type PoolFunction<T, R> = (item: T, index: number, signal: AbortSignal) => Promise<R>;
 
@@ -94,6 +94,16 @@ export const wrong: readonly Version<Pool>[] = [
         };
         for (let worker = 0; worker < limit; worker += 1) work().catch(reject);
       });
+    },
+  },
+  {
+    title: "the error is wrapped: nobody can tell a 404 from a 503",
+    async made<T, R>(limit: number, items: readonly T[], fn: PoolFunction<T, R>): Promise<R[]> {
+      try {
+        return await asyncPool(limit, items, fn);
+      } catch (cause) {
+        throw cause instanceof RangeError ? cause : new Error("an item failed", { cause });
+      }
     },
   },
   {
