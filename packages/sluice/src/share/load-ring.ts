@@ -11,17 +11,10 @@ export class LoadMark {
   isOver = false;
   #askers: Set<LoadMark> | undefined;
 
-  /**
-   * Calls `fn` as the load. The resource puts back the context as it was; one put back by `context.run` would be longer,
-   * and half as fast to look through for all who ask later.
-   */
+  /** Calls `fn` as the load. */
   run<T>(fn: () => T): T {
-    if (Resource === undefined) Resource = isContextFree() ? resource() : null;
-    if (Resource === null) return fn();
-    return new Resource("load").runInAsyncScope(() => {
-      context.enter(this);
-      return fn();
-    });
+    isKnown ??= isContextFree();
+    return isKnown ? context.run(this, fn) : fn();
   }
 
   /** Who runs now waits for this load, which begins, and so waits for none itself. */
@@ -51,19 +44,4 @@ export class LoadMark {
 }
 
 const context = new AsyncContext<LoadMark>();
-let Resource: (new (type: string) => Scope) | null | undefined;
-
-/** The part of `AsyncResource` that is used. */
-interface Scope {
-  runInAsyncScope<T>(fn: () => T): T;
-}
-
-interface Runtime {
-  readonly process: {
-    getBuiltinModule(id: "node:async_hooks"): { readonly AsyncResource: new (type: string) => Scope };
-  };
-}
-
-function resource(): new (type: string) => Scope {
-  return (globalThis as unknown as Runtime).process.getBuiltinModule("node:async_hooks").AsyncResource;
-}
+let isKnown: boolean | undefined;
