@@ -3,6 +3,7 @@ import type { Clock } from "../clock/clock.ts";
 import type { NameOptions } from "../internal/names.ts";
 import type { PriorityWaitOptions } from "../policy.ts";
 import type { CircuitOutcome } from "./classify.ts";
+import type { LoadVerdict } from "./load-verdict.ts";
 
 /** How much is lost if a call is turned away: under load, the least critical goes first. */
 export type Criticality = "critical" | "normal" | "sheddable";
@@ -43,9 +44,6 @@ export type LineDiscipline = () => LineRule;
 
 /** Whether to turn away a newcomer at this load: what runs and waits, as a multiple of the limit. */
 export type ShedRule = (criticality: Criticality, load: number) => boolean;
-
-/** What an outcome says about the dependency's load. An ignored one says nothing, its latency included. */
-export type LoadVerdict = "success" | "overload" | "ignore";
 
 export interface AdaptiveLimiterOptions extends NameOptions {
   /** Where the limit starts. An integer from `minConcurrency` to `maxConcurrency`. @default 20, or the nearest to it */

@@ -26,10 +26,10 @@ import type {
   LimitSample,
   LimitStrategy,
   LineRule,
-  LoadVerdict,
   ShedRule,
 } from "./adaptive-limiter-options.ts";
-import { type CircuitOutcome, classifyError } from "./classify.ts";
+import type { CircuitOutcome } from "./classify.ts";
+import { classifyLoad, type LoadVerdict } from "./load-verdict.ts";
 
 const PLAIN: AdaptiveLimiterRunOptions = {};
 const IN_ORDER: JoinTerms = { maxWaitMs: Infinity, isNewestFirst: false };
@@ -272,12 +272,3 @@ export class AdaptiveLimiter implements Policy {
 }
 
 type Call = Pick<LimitSample, "startedAt" | "running">;
-
-/**
- * "overload" for a rejection after which trying again may help (`classifyError`): HTTP 429, 502, 503 and 504, timeouts,
- * refused and broken connections. Every other rejection is ignored, since a quick failure is no sign of health.
- */
-export function classifyLoad(outcome: CircuitOutcome): LoadVerdict {
-  if (outcome.status === "fulfilled") return "success";
-  return classifyError(outcome.reason) === "retry" ? "overload" : "ignore";
-}

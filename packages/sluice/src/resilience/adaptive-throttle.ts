@@ -17,9 +17,8 @@ import { type Random, systemRandom } from "../internal/random.ts";
 import { setStage } from "../internal/stage.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { Policy, Task, WaitOptions } from "../policy.ts";
-import type { LoadVerdict } from "./adaptive-limiter-options.ts";
-import { classifyLoad } from "./adaptive-limiter.ts";
 import type { CircuitOutcome } from "./classify.ts";
+import { classifyLoad, type LoadVerdict } from "./load-verdict.ts";
 
 export interface AdaptiveThrottleOptions extends NameOptions {
   /** How many times what is taken may be asked for before anything is turned away. At least 1. @default 2 */
