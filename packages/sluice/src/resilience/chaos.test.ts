@@ -3,7 +3,7 @@ import { named } from "../observe/named.ts";
 import { abortCases, type AbortSubject } from "../testing/abort-suite.ts";
 import { seededRandom } from "../testing/seeded-random.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
-import { type Chaos, chaosBehaviour, chaosFault, chaosLatency, chaosOutcome } from "./chaos.ts";
+import { type Chaos, chaosBehavior, chaosFault, chaosLatency, chaosOutcome } from "./chaos.ts";
 import { compose } from "./compose.ts";
 import { retry } from "./retry.ts";
 
@@ -87,9 +87,9 @@ it("ends the latency with the signal, and doesn't call fn", async () => {
 
 it("acts before some calls, which fail with what the act throws", async () => {
   const order: string[] = [];
-  await chaosBehaviour(() => order.push("act"), always).run(() => order.push("fn"));
+  await chaosBehavior(() => order.push("act"), always).run(() => order.push("fn"));
   expect(order).toEqual(["act", "fn"]);
-  await expect(chaosBehaviour(() => Promise.reject(new Down()), always).run(() => order.push("fn"))).rejects.toThrow(
+  await expect(chaosBehavior(() => Promise.reject(new Down()), always).run(() => order.push("fn"))).rejects.toThrow(
     Down,
   );
   expect(order).toHaveLength(2);
@@ -98,7 +98,7 @@ it("acts before some calls, which fail with what the act throws", async () => {
 it("doesn't call fn if the signal aborts while it acts", async () => {
   const call = new AbortController();
   let calls = 0;
-  const run = chaosBehaviour(() => call.abort(new Down()), always).run(() => (calls += 1), { signal: call.signal });
+  const run = chaosBehavior(() => call.abort(new Down()), always).run(() => (calls += 1), { signal: call.signal });
   await expect(run).rejects.toBe(call.signal.reason);
   expect(calls).toBe(0);
 });

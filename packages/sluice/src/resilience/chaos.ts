@@ -57,7 +57,7 @@ export function chaosOutcome(makeResult: (context: RunContext) => unknown, optio
 }
 
 /** Before some calls `act` is called and awaited, such as to restart what they depend on; what it throws is the rejection. */
-export function chaosBehaviour(act: (context: RunContext) => unknown, options: ChaosOptions): Chaos {
+export function chaosBehavior(act: (context: RunContext) => unknown, options: ChaosOptions): Chaos {
   return new Chaos(options, async (fn, context) => {
     await act(context);
     context.signal?.throwIfAborted();
