@@ -50,13 +50,13 @@ for (const { name, checks, solution, sluice, starter, wrong } of await examineAl
 //    7  flush leaves the timer: it runs twice                    runs the call that waits when it is flushed, and not again
 //    7  cancel stops the timer, and flush runs it all the same   drops the call that waits when it is cancelled
 //    7  polls for the pause, for ever                            leaves no timer when nothing waits
-// throttle, 8 checks
-//    8  solution                                                 all
-//    8  sluice                                                   all
+// throttle, 9 checks
+//    9  solution                                                 all
+//    9  sluice                                                   all
 //    4  the last call is lost                                    runs the call that waits when it is flushed, and not again
 //    6  the last run begins no wait                              runs the first call at once, then the last of each wait
-//    7  the first of those that wait is run, not the last        runs the first call at once, then the last of each wait
+//    8  the first of those that wait is run, not the last        runs the first call at once, then the last of each wait
 //    5  a single call runs at both ends                          runs a single call once
 //    6  an interval that is never cleared                        leaves no timer when nothing waits
-//    7  an arrow function: this is lost                          keeps what it was called on
-//    7  cancel forgets the timer, and not the call               drops the call that waits when it is cancelled
+//    8  an arrow function: this is lost                          keeps what it was called on
+//    8  cancel forgets the timer, and not the call               drops the call that waits when it is cancelled

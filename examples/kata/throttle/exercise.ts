@@ -23,6 +23,20 @@ const checks: readonly Check<Pace>[] = [
     },
   },
   {
+    title: "begins a wait with a flush, too",
+    async run(throttle, stage) {
+      const runs: string[] = [];
+      const throttled = throttle((call: number) => runs.push(`${call} at ${stage.now}`), 100);
+      throttled(0);
+      throttled(1);
+      await stage.pass(60);
+      throttled.flush();
+      throttled(60);
+      await stage.pass(1_000);
+      equal(runs, ["0 at 0", "1 at 60", "60 at 160"]);
+    },
+  },
+  {
     title: "runs the call that fn makes itself, a wait later",
     async run(throttle, stage) {
       const runs: string[] = [];
