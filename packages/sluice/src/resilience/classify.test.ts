@@ -83,6 +83,17 @@ it("ends with a chain of causes that bites its tail", () => {
   expect([classifyError(error), judge(error)]).toEqual(["stop", "failure"]);
 });
 
+it("tries several errors again if one of them may pass, however they lie in each other", () => {
+  const refused = code("CIRCUIT_OPEN");
+  expect(classifyError(new AggregateError([status(503), refused], "all", { cause: refused }))).toBe("retry");
+  expect(classifyError(new AggregateError([refused, new AggregateError([code("ECONNRESET")])]))).toBe("retry");
+  expect(classifyError(new AggregateError([refused, status(400)]))).toBe("stop");
+  expect(classifyError(new AggregateError([]))).toBe("stop");
+  const ring = new AggregateError([]);
+  ring.errors.push(ring, ring);
+  expect(classifyError(ring)).toBe("stop");
+});
+
 it("takes whatever fulfils for a success", () => {
   expect(classifyOutcome({ status: "fulfilled", value: status(503) })).toBe("success");
 });

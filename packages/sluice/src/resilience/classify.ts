@@ -27,6 +27,9 @@ const TRANSIENT: ReadonlySet<unknown> = new Set([
   "UND_ERR_SOCKET",
 ]);
 
+/** A chain may bite its tail. */
+const MAX_DEPTH = 8;
+
 /** What sluice turned away itself: the dependency was not asked. */
 const REFUSALS: ReadonlySet<unknown> = new Set([
   "CIRCUIT_OPEN",
@@ -41,15 +44,21 @@ const REFUSALS: ReadonlySet<unknown> = new Set([
  * "retry" for what may pass by itself: HTTP 429, 502, 503 and 504, a connection that was reset, refused or timed
  * out, also as Node's `fetch` tells of it, a name server that didn't answer, a `TimeoutError`. "stop" for the rest: an
  * abort, what a breaker or limit of ours refused, every other status or `code` in words, whatever caused it, and every
- * error that says none of this.
+ * error that says none of this. An `AggregateError`, as of `failover`, may pass if one of its errors may.
  */
 export function classifyError(error: unknown): RetryVerdict {
+  return mayPass(error, MAX_DEPTH) ? "retry" : "stop";
+}
+
+function mayPass(error: unknown, depth: number): boolean {
+  const errors = errorsOf(error);
+  if (errors !== undefined) return depth > 0 && errors.some((each) => mayPass(each, depth - 1));
   const isTransient = ask(error, ({ name, code }, status) => {
     if (status !== undefined) return TRANSIENT.has(status);
     if (TRANSIENT.has(name)) return true;
     return name === "AbortError" || typeof code === "string" ? TRANSIENT.has(code) : undefined;
   });
-  return isTransient === true ? "retry" : "stop";
+  return isTransient === true;
 }
 
 /**
@@ -77,6 +86,12 @@ export function isOwnFault(status: number): boolean {
   return status >= 400 && status <= 499 && status !== 408 && status !== 429;
 }
 
+/** Of an `AggregateError`. */
+export function errorsOf(error: unknown): readonly unknown[] | undefined {
+  const isMany = error instanceof AggregateError && Array.isArray(error.errors);
+  return isMany ? (error.errors as unknown[]) : undefined;
+}
+
 interface Link {
   readonly name?: unknown;
   readonly code?: unknown;
@@ -85,9 +100,6 @@ interface Link {
   readonly response?: { readonly status?: unknown } | null;
   readonly cause?: unknown;
 }
-
-/** A chain may bite its tail. */
-const MAX_DEPTH = 8;
 
 /** What the error says, or its cause, or the cause of that, and so on. */
 export function ask(

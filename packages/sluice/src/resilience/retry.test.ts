@@ -135,6 +135,14 @@ it("J43: waits for the longer of the backoff and what the error asks for", async
   expect(never.startedAt).toEqual([0]);
 });
 
+it("waits as long as the soonest of several errors asks for", async () => {
+  const asks = (retryAfterMs: number): Error => Object.assign(new Error("busy"), { status: 429, retryAfterMs });
+  const { startedAt } = await follow(({ attempt }) => {
+    if (attempt === 1) throw new AggregateError([asks(9_000), new AggregateError([asks(3_000), asks(5_000)])]);
+  });
+  expect(startedAt).toEqual([0, 3_000]);
+});
+
 it("J38: spreads 500 clients that failed together over the whole range", async () => {
   const clock = new VirtualClock();
   const policy = retry({ retries: 1, baseMs: 1_000, clock, random: seededRandom(1) });
