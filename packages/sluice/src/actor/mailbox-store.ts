@@ -1,5 +1,6 @@
 import type { Clock } from "../clock/clock.ts";
 import type { QueueStore } from "../flow/queue-store.ts";
+import { coarseNow } from "../internal/coarse-now.ts";
 import { Ask } from "./ask.ts";
 
 /** Messages as they were told, and those of who waits for a reply. */
@@ -51,7 +52,7 @@ export class MailboxStore<M, R> implements QueueStore<Entry<M, R>, object, Entry
   }
 
   add(entry: Entry<M, R>, broughtAt?: number): void {
-    const at = broughtAt ?? this.#clock.coarseNow?.() ?? this.#clock.now();
+    const at = broughtAt ?? coarseNow(this.#clock);
     if (entry instanceof Ask) entry.at = "mailbox";
     this.#append(entry, Math.floor(at)); // a fraction would take 16 B more
     this.size += 1;

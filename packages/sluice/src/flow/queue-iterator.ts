@@ -1,5 +1,5 @@
+import { coarseNow } from "../internal/coarse-now.ts";
 import { asPlainPromise, Wait } from "../internal/wait.ts";
-import { coarseNow } from "../internal/wait-list.ts";
 import type { QueueCore } from "./queue-core.ts";
 
 /** Written by hand: an async generator takes half as long again, and its `return` waits for a `next` under way. */

@@ -1,8 +1,9 @@
 /** A line in which a higher priority goes first, if somebody has one; a long wait counts as a higher priority. */
 import type { Clock } from "../clock/clock.ts";
+import { coarseNow } from "./coarse-now.ts";
 import { Lane } from "./lane.ts";
 import type { Wait } from "./wait.ts";
-import { coarseNow, WaitList, type WaitListOptions } from "./wait-list.ts";
+import { WaitList, type WaitListOptions } from "./wait-list.ts";
 
 export interface PriorityWaitListOptions<B> extends WaitListOptions<B> {
   /** A wait gains one step of priority each time it has waited for this long; `Infinity` for none. @default Infinity */

@@ -12,7 +12,7 @@ export function whenSettled<T, R>(
 }
 
 /** As `await` sees it: a function may be one, too. */
-export function isThenable(value: unknown): value is PromiseLike<unknown> {
+export function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return typeof (value as Partial<PromiseLike<unknown>> | null | undefined)?.then === "function";
 }
 

@@ -1,6 +1,7 @@
 /** The engine of `keyedDebounce` and `keyedThrottle`: one paced function for each key, while the key is in use. */
 import type { Clock } from "../clock/clock.ts";
 import { checkInteger } from "../internal/check.ts";
+import { coarseNow } from "../internal/coarse-now.ts";
 import type { Paced } from "./paced.ts";
 
 export interface KeyedPacedOptions<K, Args extends unknown[]> {
@@ -57,7 +58,7 @@ export function keyedPaced<K, This, Args extends unknown[], R>(
       if (entries.size === 0) clock.setTimer(memoryMs, sweeper, { background: true });
       entries.set(key, entry);
     }
-    entry.usedAt = clock.coarseNow?.() ?? clock.now();
+    entry.usedAt = coarseNow(clock);
     try {
       return entry.paced.apply(this, args);
     } finally {

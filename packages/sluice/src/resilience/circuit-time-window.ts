@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../clock/clock.ts";
 import { checkInteger, checkMs } from "../internal/check.ts";
+import { coarseNow } from "../internal/coarse-now.ts";
 import { type CircuitCounts, CircuitRates, type CircuitRateOptions } from "./circuit-rates.ts";
 import type { CircuitTrip, CircuitTripFactory } from "./circuit-trip.ts";
 
@@ -80,7 +81,7 @@ class TimeWindow implements CircuitTrip {
   }
 
   #now(): number {
-    return Math.floor((this.#clock.coarseNow?.() ?? this.#clock.now()) / this.#bucketMs);
+    return Math.floor(coarseNow(this.#clock) / this.#bucketMs);
   }
 
   /** Empties the buckets of the periods that have begun since: all of them, if nobody has called for long. */

@@ -6,6 +6,7 @@
 import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { checkInteger, checkMs } from "../internal/check.ts";
+import { coarseNow } from "../internal/coarse-now.ts";
 import { register } from "../internal/names.ts";
 import type { Task, WaitOptions } from "../policy.ts";
 import { type CircuitChange, CircuitBreaker, type CircuitBreakerOptions } from "./circuit-breaker.ts";
@@ -67,7 +68,7 @@ export class KeyedCircuitBreaker {
 
   /** The key's breaker. Ask again for each call: a breaker that was forgotten and one made later know nothing of each other. */
   for(key: string): CircuitBreaker {
-    const now = this.#clock.coarseNow?.() ?? this.#clock.now();
+    const now = coarseNow(this.#clock);
     for (const entries of [this.#closed, this.#tripped]) this.#forgetIdle(entries, now);
     const entries = this.#tripped.has(key) ? this.#tripped : this.#closed;
     const entry = entries.get(key) ?? this.#enter(key);

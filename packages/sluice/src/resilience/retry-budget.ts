@@ -7,6 +7,7 @@
 import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { checkMs, checkNumber } from "../internal/check.ts";
+import { coarseNow } from "../internal/coarse-now.ts";
 import { type NameOptions, register } from "../internal/names.ts";
 
 export interface RetryBudgetOptions extends NameOptions {
@@ -91,8 +92,7 @@ export class RetryBudget {
   }
 
   #slotOfNow(): number {
-    const now = this.#clock.coarseNow?.() ?? this.#clock.now();
-    return Math.floor((now - this.#startedAt) / this.#slotMs);
+    return Math.floor((coarseNow(this.#clock) - this.#startedAt) / this.#slotMs);
   }
 
   /** Empties the slots that have become too old. Returns where to count what happens now. */

@@ -10,7 +10,7 @@ import { AsyncContext } from "../internal/async-context.ts";
 import { checkFunction, checkInteger } from "../internal/check.ts";
 import { Emitter } from "../internal/emitter.ts";
 import { type NameOptions, register } from "../internal/names.ts";
-import { whenSettled } from "../internal/when-settled.ts";
+import { isThenable, whenSettled } from "../internal/when-settled.ts";
 import type { DeepReadonly } from "../sync/rw-lock-guard.ts";
 import { deepFreeze } from "./freeze.ts";
 
@@ -183,10 +183,6 @@ export class Snapshot<T> {
       this.#untold.shift();
     }
   }
-}
-
-function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
-  return typeof (value as { readonly then?: unknown } | null | undefined)?.then === "function";
 }
 
 function rethrow(error: unknown): never {
