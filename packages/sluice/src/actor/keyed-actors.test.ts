@@ -2,6 +2,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { ClosedError, QueueFullError, type WaitCycleError } from "../errors.ts";
 import { namedEntries } from "../internal/names.ts";
+import { unhandledIn } from "../testing/unhandled.stage.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { KeyedActors, type KeyedActorsOptions } from "./keyed-actors.ts";
 
@@ -122,14 +123,11 @@ it("makes another for a key whose actor has failed for good", async () => {
 });
 
 it("surfaces what a told message escalates", async () => {
-  const unhandled: unknown[] = [];
-  const others = process.listeners("unhandledRejection");
-  process.removeAllListeners("unhandledRejection").on("unhandledRejection", (error) => unhandled.push(error));
   const { accounts } = bank({ onFailure: () => "escalate" });
-  await accounts.tell("ann", 0);
-  for (let round = 0; round < 4; round += 1) await turn();
-  process.removeAllListeners("unhandledRejection");
-  for (const each of others) process.on("unhandledRejection", each);
+  const unhandled = await unhandledIn(async () => {
+    await accounts.tell("ann", 0);
+    for (let round = 0; round < 4; round += 1) await turn();
+  });
   expect(unhandled).toMatchObject([{ message: "ann" }]);
   expect(accounts.has("ann")).toBe(false);
 });

@@ -1,7 +1,6 @@
 import { getEventListeners } from "node:events";
 import { types } from "node:util";
 import { expect, it } from "vitest";
-import type { Timer } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { asPlainPromise, Wait } from "./wait.ts";
@@ -78,12 +77,12 @@ it("hears of an abort whose event another listener has stopped", async () => {
 });
 
 class StuckClock extends VirtualClock {
-  override setTimer(): Timer {
-    return {
+  override setTimer(...given: Parameters<VirtualClock["setTimer"]>): ReturnType<VirtualClock["setTimer"]> {
+    return Object.assign(super.setTimer(...given), {
       cancel() {
         throw new Error("stuck");
       },
-    };
+    });
   }
 }
 

@@ -6,6 +6,7 @@ import type { Clock } from "../clock/clock.ts";
 import { RateLimitedError } from "../errors.ts";
 import { namedEntries } from "../internal/names.ts";
 import { type AbortSubject, abortCases } from "../testing/abort-suite.ts";
+import { unhandledIn } from "../testing/unhandled.stage.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { KeyedRateLimiter } from "./keyed-rate-limiter.ts";
 import { RateLimiter } from "./rate-limiter.ts";
@@ -141,18 +142,14 @@ it("C119: changes the rate of all keys without debt or gift, also of those who w
 });
 
 it("leaves the rejection of a wait that nobody looks at to the runtime", async () => {
-  const unhandled: unknown[] = [];
-  const others = process.listeners("unhandledRejection");
-  process.removeAllListeners("unhandledRejection").on("unhandledRejection", (reason) => unhandled.push(reason));
   const limiter = new KeyedRateLimiter({ count: 1, perMs: 1_000, clock: new VirtualClock() });
   limiter.tryTake("a");
   const [call, reason] = [new AbortController(), new Error("nobody looks")];
-  void limiter.take("a", { signal: call.signal });
-  limiter.take("a", { signal: call.signal }).catch(() => {});
-  call.abort(reason);
-  await turn();
-  process.removeAllListeners("unhandledRejection");
-  for (const listener of others) process.on("unhandledRejection", listener);
+  const unhandled = await unhandledIn(async () => {
+    void limiter.take("a", { signal: call.signal });
+    limiter.take("a", { signal: call.signal }).catch(() => {});
+    call.abort(reason);
+  });
   expect(unhandled).toEqual([reason]);
 });
 

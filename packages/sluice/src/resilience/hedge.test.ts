@@ -6,6 +6,7 @@ import { currentDeadline, withDeadline } from "../clock/ambient-deadline.ts";
 import { Deadline } from "../clock/deadline.ts";
 import { sleep } from "../clock/sleep.ts";
 import { DeadlineError, TimeoutError } from "../errors.ts";
+import { unhandledIn } from "../testing/unhandled.stage.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import type { HedgeContext, HedgeOptions } from "./hedge-options.ts";
 import { type Hedge, hedge } from "./hedge.ts";
@@ -486,20 +487,4 @@ function aborting(call: AbortController): Partial<HedgeOptions>[] {
 
 function broken(): never {
   throw new Error("broken");
-}
-
-/** What was left to the process while `act` went on. */
-async function unhandledIn(act: () => Promise<void>): Promise<unknown[]> {
-  const listeners = process.rawListeners("unhandledRejection") as NodeJS.UnhandledRejectionListener[];
-  const seen: unknown[] = [];
-  process.removeAllListeners("unhandledRejection");
-  process.on("unhandledRejection", (reason) => seen.push(reason));
-  try {
-    await act();
-    await turn();
-  } finally {
-    process.removeAllListeners("unhandledRejection");
-    for (const listener of listeners) process.on("unhandledRejection", listener);
-  }
-  return seen;
 }

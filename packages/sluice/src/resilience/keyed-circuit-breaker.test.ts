@@ -1,7 +1,7 @@
-import { setImmediate as turn } from "node:timers/promises";
 import * as fc from "fast-check";
 import { expect, it, vi } from "vitest";
 import { CircuitOpenError } from "../errors.ts";
+import { unhandledIn } from "../testing/unhandled.stage.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import type { CircuitBreaker } from "./circuit-breaker.ts";
 import { isolate } from "./circuit-isolation.ts";
@@ -30,24 +30,20 @@ it("lets one provider fail without turning calls to another away", async () => {
 it("forgets no breaker though the clock throws when its state changes", async () => {
   const { keyed, clock } = make();
   const breaker = keyed.for("a");
-  const seen: unknown[] = [];
-  const others = process.listeners("unhandledRejection");
-  process.removeAllListeners("unhandledRejection").on("unhandledRejection", (error) => seen.push(error));
-  for (let reading = 1; reading <= 4; reading += 1) {
-    breaker.close();
-    let left = reading;
-    const now = vi.spyOn(clock, "now").mockImplementation(() => {
-      if ((left -= 1) === 0) throw down;
-      return 0;
-    });
-    await trip(keyed, "a");
-    now.mockRestore();
-    expect(keyed.for("a")).toBe(breaker);
-  }
-  await turn();
-  process.removeAllListeners("unhandledRejection");
-  for (const other of others) process.on("unhandledRejection", other);
-  expect(new Set(seen)).toEqual(new Set([down]));
+  const unhandled = await unhandledIn(async () => {
+    for (let reading = 1; reading <= 4; reading += 1) {
+      breaker.close();
+      let left = reading;
+      const now = vi.spyOn(clock, "now").mockImplementation(() => {
+        if ((left -= 1) === 0) throw down;
+        return 0;
+      });
+      await trip(keyed, "a");
+      now.mockRestore();
+      expect(keyed.for("a")).toBe(breaker);
+    }
+  });
+  expect(new Set(unhandled)).toEqual(new Set([down]));
 });
 
 it("gives the same breaker for the same key", () => {

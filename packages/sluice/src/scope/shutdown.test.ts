@@ -8,10 +8,11 @@ import { ClosedError, TimeoutError } from "../errors.ts";
 import { Limiter } from "../flow/limiter.ts";
 import { Queue } from "../flow/queue.ts";
 import { namedEntries } from "../internal/names.ts";
+import { unhandledIn } from "../testing/unhandled.stage.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { shutdown, type ShutdownReport } from "./shutdown.ts";
 import type { StopContext } from "./stoppable.ts";
-import { outcomeOf, unhandledIn } from "./task-group.stage.ts";
+import { outcomeOf } from "./task-group.stage.ts";
 
 const never = (): Promise<void> => new Promise(() => {});
 

@@ -1,9 +1,10 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, it, vi } from "vitest";
 import { ClosedError } from "../errors.ts";
+import { unhandledIn } from "../testing/unhandled.stage.ts";
 import { firstSuccess } from "./joiner.ts";
 import { TaskGroup, taskGroup } from "./task-group.ts";
-import { ended, outcomeOf, unhandledIn } from "./task-group.stage.ts";
+import { ended, outcomeOf } from "./task-group.stage.ts";
 
 const failure = new Error("first");
 

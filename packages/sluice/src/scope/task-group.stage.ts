@@ -1,5 +1,4 @@
 /** What the tests of groups are written with. */
-import { setImmediate as turn } from "node:timers/promises";
 
 /** Rejects when the signal aborts. */
 export function ended(signal: AbortSignal): Promise<never> {
@@ -19,19 +18,4 @@ export function outcomeOf(promise: PromiseLike<unknown>): {
     (value) => Object.assign(outcome, { status: "rejected", value }),
   );
   return outcome;
-}
-
-/** What reaches the runtime as an unhandled rejection while `body` runs. */
-export async function unhandledIn(body: () => Promise<unknown>): Promise<unknown[]> {
-  const listeners = process.rawListeners("unhandledRejection") as NodeJS.UnhandledRejectionListener[];
-  const seen: unknown[] = [];
-  process.removeAllListeners("unhandledRejection").on("unhandledRejection", (reason) => seen.push(reason));
-  try {
-    await body();
-    await turn();
-  } finally {
-    process.removeAllListeners("unhandledRejection");
-    for (const listener of listeners) process.on("unhandledRejection", listener);
-  }
-  return seen;
 }

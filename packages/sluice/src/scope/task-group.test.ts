@@ -8,11 +8,12 @@ import { ClosedError, TimeoutError } from "../errors.ts";
 import { Queue } from "../flow/queue.ts";
 import { namedEntries } from "../internal/names.ts";
 import { abortCases } from "../testing/abort-suite.ts";
+import { unhandledIn } from "../testing/unhandled.stage.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { collectAll, failFast, firstSuccess, settleAll } from "./joiner.ts";
 import type { TaskGroupContext } from "./task-group-options.ts";
 import { TaskGroup } from "./task-group.ts";
-import { ended, outcomeOf, unhandledIn } from "./task-group.stage.ts";
+import { ended, outcomeOf } from "./task-group.stage.ts";
 
 const failure = new Error("first");
 
