@@ -2,6 +2,7 @@
 // state needs to handle one call at a time, and which knows neither bounds nor aborts nor failures of its own. What a tell
 // costs is in `bench/failing`.
 import { compare, weigh } from "../../../../bench/harness.ts";
+import type { Setup } from "./actor-options.ts";
 import { Actor } from "./actor.ts";
 import { byValue } from "./by-value.ts";
 
@@ -34,39 +35,13 @@ async function sell(actor: Actor<Order, number>, ops: number): Promise<void> {
   await actor.drain();
 }
 
+const setup: Setup<Order, number> = () => (order) => order.id;
+
 await compare("actor-by-value", 20_000, {
-  byValue: (ops) =>
-    sell(
-      new Actor<Order, number>(
-        64,
-        () =>
-          ({ id }) =>
-            id,
-        { copy: byValue },
-      ),
-      ops,
-    ),
+  byValue: (ops) => sell(new Actor(64, setup, { copy: byValue }), ops),
   structuredClone: (ops) =>
-    sell(
-      new Actor<Order, number>(
-        64,
-        () =>
-          ({ id }) =>
-            id,
-        { copy: (copy) => ({ copy: structuredClone(copy), bytes: 0 }) },
-      ),
-      ops,
-    ),
-  floor: (ops) =>
-    sell(
-      new Actor<Order, number>(
-        64,
-        () =>
-          ({ id }) =>
-            id,
-      ),
-      ops,
-    ),
+    sell(new Actor(64, setup, { copy: (value) => ({ copy: structuredClone(value), bytes: 0 }) }), ops),
+  floor: (ops) => sell(new Actor(64, setup), ops),
 });
 
 await weigh("actor-memory", 10_000, {

@@ -21,7 +21,7 @@ const account = new Actor<Movement, number>(
       return balance;
     };
   },
-  { name: "account", onFailure: () => "resume" },
+  { name: "account", onFailure: "resume" },
 );
 
 await account.tell({ cents: 1_000, by: "employer" });
