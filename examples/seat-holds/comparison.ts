@@ -4,16 +4,24 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TimerOptions, TimerTask } from "sluice";
 import { seededRandom, VirtualClock, type VirtualTimer } from "sluice/testing";
-import { type OpenOptions, type Kind, openSeatHolds } from "./open.ts";
+import { type Kind, KINDS, openSeatHolds, type OpenOptions } from "./open.ts";
 import { killDesk } from "./killed-desk.ts";
 import type { SeatHolds } from "./seat-holds.ts";
 
 const HOLD_MS = 300_000;
 const MINUTE_MS = 60_000;
 
-/** By what is asked. */
-export async function examine(kind: Kind): Promise<ReadonlyMap<string, string>> {
-  const [usual, isFreed, jumps] = await Promise.all([usually(kind), isFreedAfterDeath(kind), heldAcrossJumps(kind)]);
+/** Of each kind what is found, by what is asked. */
+export function examineAll(): Promise<ReadonlyMap<string, string>[]> {
+  return inFolder(async (folder) => {
+    await killDesk(folder, HOLD_MS, KINDS, "held");
+    return Promise.all(KINDS.map((kind) => examine(kind, join(folder, `${kind}.db`))));
+  });
+}
+
+/** @param left the file of a process that was killed */
+async function examine(kind: Kind, left: string): Promise<ReadonlyMap<string, string>> {
+  const [usual, isFreed, jumps] = await Promise.all([usually(kind), isFreedIn(left, kind), heldAcrossJumps(kind)]);
   return new Map([
     ["late at expiry, mean of 60", `${Math.round(usual.meanLateMs / 1_000)} s`],
     ["late at expiry, at most", `${Math.round(usual.maxLateMs / 1_000)} s`],
@@ -63,18 +71,15 @@ async function usually(kind: Kind): Promise<Usual> {
   return { wakeUps, timesTold, meanLateMs: sum / seats.length, maxLateMs: Math.max(...late) };
 }
 
-function isFreedAfterDeath(kind: Kind): Promise<boolean> {
-  return inFolder(async (path) => {
-    await killDesk(path, kind, HOLD_MS, "held");
-    const clock = new VirtualClock({ wallStartAt: Date.now() });
-    const holds = await openSeatHolds(kind, { path, seats: [], onFreed: () => {}, clock });
-    try {
-      await clock.advance(HOLD_MS + MINUTE_MS);
-      return holds.seats.stateOf("A1") === "free";
-    } finally {
-      await holds.close();
-    }
-  });
+async function isFreedIn(path: string, kind: Kind): Promise<boolean> {
+  const clock = new VirtualClock({ wallStartAt: Date.now() });
+  const holds = await openSeatHolds(kind, { path, seats: [], onFreed: () => {}, clock });
+  try {
+    await clock.advance(HOLD_MS + MINUTE_MS);
+    return holds.seats.stateOf("A1") === "free";
+  } finally {
+    await holds.close();
+  }
 }
 
 /** By the monotonic clock, if the wall clock is set just after the hold has begun. */
@@ -113,8 +118,8 @@ function withHolds(
   options: Omit<OpenOptions, "path">,
   fn: (holds: SeatHolds) => Promise<void>,
 ): Promise<void> {
-  return inFolder(async (path) => {
-    const holds = await openSeatHolds(kind, { ...options, path });
+  return inFolder(async (folder) => {
+    const holds = await openSeatHolds(kind, { ...options, path: join(folder, "seats.db") });
     try {
       await fn(holds);
     } finally {
@@ -123,10 +128,10 @@ function withHolds(
   });
 }
 
-async function inFolder<T>(fn: (path: string) => Promise<T>): Promise<T> {
+async function inFolder<T>(fn: (folder: string) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), "seats-"));
   try {
-    return await fn(join(folder, "seats.db"));
+    return await fn(folder);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -1,11 +1,11 @@
 // The three ways in which a hold may end, side by side. With the argument `costs`: what 10,000 holds cost on this machine.
 import { KINDS } from "./open.ts";
-import { examine } from "./comparison.ts";
+import { examineAll } from "./comparison.ts";
 import { printCosts } from "./costs.ts";
 
 if (process.argv[2] === "costs") await printCosts();
 else {
-  const found = await Promise.all(KINDS.map(examine));
+  const found = await examineAll();
   console.log(row("", KINDS));
   for (const name of found[0]?.keys() ?? [])
     console.log(

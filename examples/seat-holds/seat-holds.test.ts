@@ -26,10 +26,19 @@ afterEach(async () => {
   for (const close of opened.splice(0).toReversed()) await close();
 });
 
-function newPath(): string {
+function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "seats-"));
   opened.push(() => rmSync(folder, { recursive: true }));
-  return join(folder, "seats.db");
+  return folder;
+}
+
+const newPath = (): string => join(newFolder(), "seats.db");
+
+/** The file that a process leaves which is killed while it holds seat A1, or while it tells of it. */
+async function leftBy(kind: Kind, holdMs: number, after: "held" | "telling"): Promise<string> {
+  const folder = newFolder();
+  await killDesk(folder, holdMs, [kind], after);
+  return join(folder, `${kind}.db`);
 }
 
 describe.each(KINDS)("%s", (kind) => {
@@ -129,8 +138,7 @@ describe.each(KINDS)("%s", (kind) => {
   });
 
   it(`${outlivesProcess ? "ends" : "has forgotten"} a hold whose process has died`, async () => {
-    const path = newPath();
-    await killDesk(path, kind, HOLD_MS, "held");
+    const path = await leftBy(kind, HOLD_MS, "held");
     const clock = new VirtualClock({ wallStartAt: Date.now() });
     const { seats, freed } = await open({ clock, path });
     expect(seats.stateOf("A1")).toBe("held");
@@ -139,8 +147,7 @@ describe.each(KINDS)("%s", (kind) => {
   });
 
   it(`${tellsAgain ? "tells" : "doesn't tell"} again when the process died while it told`, async () => {
-    const path = newPath();
-    await killDesk(path, kind, 1, "telling");
+    const path = await leftBy(kind, 1, "telling");
     const clock = new VirtualClock({ wallStartAt: Date.now() });
     const { seats, freed } = await open({ clock, path });
     await clock.advance(60_000);
@@ -218,8 +225,7 @@ it("adds the job with the hold, or not at all", async () => {
 });
 
 it("ends what a delay queue forgot by a sweep that stands behind it", async () => {
-  const path = newPath();
-  await killDesk(path, "delay queue", HOLD_MS, "held");
+  const path = await leftBy("delay queue", HOLD_MS, "held");
   const clock = new VirtualClock({ wallStartAt: Date.now() });
   const freed: string[] = [];
   const options = { path, seats: ["A1"], onFreed: (seat: string) => freed.push(seat), clock };
