@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { SqliteStore } from "@sluice/jobs/sqlite";
 import { QueueFullError } from "sluice";
 import { VirtualClock } from "sluice/testing";
-import { type OpenOptions, KINDS, openSeatHolds } from "./open.ts";
+import { type Kind, KINDS, openSeatHolds, type OpenOptions } from "./open.ts";
 import { JobExpiry } from "./job-expiry.ts";
 import { killDesk } from "./killed-desk.ts";
 import { SeatHolds } from "./seat-holds.ts";
