@@ -5,6 +5,7 @@ import { type Granted, QueueCore } from "../flow/queue-core.ts";
 import { isContextFree } from "../internal/async-context.ts";
 import { checkFunction, checkWait } from "../internal/check.ts";
 import { notice } from "../internal/probe.ts";
+import { tell } from "../internal/tell.ts";
 import type { Wait } from "../internal/wait.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import type { WaitOptions } from "../policy.ts";
@@ -238,11 +239,7 @@ export class Inbox<M, R> {
     this.#counts.undelivered += 1;
     if (entry instanceof Ask) return entry.reply.reject(reason);
     notice?.("dropped", this.#owner, entry);
-    try {
-      this.#options.onUndelivered?.(entry, reason);
-    } catch (error) {
-      void Promise.reject(error); // seen as unhandled
-    }
+    tell(this.#options.onUndelivered, entry, reason);
   }
 }
 

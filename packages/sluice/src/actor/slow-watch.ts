@@ -1,5 +1,6 @@
 import type { Clock, TimerTask } from "../clock/clock.ts";
 import { checkFunction, checkMs } from "../internal/check.ts";
+import { tell } from "../internal/tell.ts";
 import type { ActorOptions } from "./actor-options.ts";
 import type { Turn } from "./turn.ts";
 
@@ -46,11 +47,7 @@ export class SlowWatch<M> implements TimerTask {
     const message = this.#message as M;
     this.#turn = this.#message = undefined;
     this.count += 1;
-    try {
-      this.#onSlow?.(message, ranMs);
-    } catch (error) {
-      void Promise.reject(error); // seen as unhandled
-    }
+    tell(this.#onSlow, message, ranMs);
   }
 
   #set(ms: number): void {

@@ -2,6 +2,7 @@ import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { checkFunction, checkInteger, checkMs } from "../internal/check.ts";
 import type { NameOptions } from "../internal/names.ts";
+import { tell } from "../internal/tell.ts";
 
 export interface PoolOptions<R> extends NameOptions {
   /**
@@ -88,13 +89,4 @@ export function checkPoolOptions<R>(max: number, options: PoolOptions<R>): PoolS
     maxWaiting: checkInteger("maxWaiting", options.maxWaiting ?? Infinity, { min: 0, infinity: true }),
     clock: options.clock ?? systemClock,
   };
-}
-
-/** State must stay right, whatever it throws. */
-function tell(onError: (error: unknown) => void, failure: unknown): void {
-  try {
-    onError(failure);
-  } catch (error) {
-    void Promise.reject(error); // seen as unhandled
-  }
 }

@@ -3,6 +3,7 @@ import type { Clock } from "../clock/clock.ts";
 import { ClosedError, QueueFullError } from "../errors.ts";
 import { checkFunction, checkOneOf } from "../internal/check.ts";
 import { notice } from "../internal/probe.ts";
+import { tell } from "../internal/tell.ts";
 import type { Wait } from "../internal/wait.ts";
 import { firstLive, WaitList } from "../internal/wait-list.ts";
 import type { WaitOptions } from "../policy.ts";
@@ -271,11 +272,7 @@ export class QueueCore<T, I extends object> implements PlaceKeeper<T, I> {
 
   #lose(item: T, reason: unknown): void {
     this.undelivered += 1;
-    try {
-      this.#onUndelivered?.(item, reason);
-    } catch (error) {
-      void Promise.reject(error); // seen as unhandled; who brought the end or the other item has done nothing wrong
-    }
+    tell(this.#onUndelivered, item, reason);
   }
 
   #end(state: "closed" | "failed", reason: unknown): void {

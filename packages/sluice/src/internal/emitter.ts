@@ -1,5 +1,6 @@
 /** Who wants to hear of something. Nobody hears of anything from a listener that throws but the runtime. */
 import { checkFunction } from "./check.ts";
+import { tell } from "./tell.ts";
 
 export class Emitter<T> {
   // I1  each listener gets each event that is emitted while it is on the list, in the order of joining
@@ -21,11 +22,7 @@ export class Emitter<T> {
   emit(event: T): void {
     for (const entry of this.#entries) {
       if (!this.#entries.includes(entry)) continue; // one before it took it off
-      try {
-        entry.listener(event);
-      } catch (error) {
-        void Promise.reject(error);
-      }
+      tell(entry.listener, event);
     }
   }
 }

@@ -9,6 +9,7 @@ import { systemClock } from "../clock/system.ts";
 import { checkWithin, deadlineWithin, type WithinOptions } from "../clock/within.ts";
 import { Watcher } from "../internal/abort.ts";
 import { checkFunction, checkInteger, checkMs, checkWait } from "../internal/check.ts";
+import { tell } from "../internal/tell.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { WaitOptions } from "../policy.ts";
 import { Cancellation, CancellationContext } from "../scope/cancellation.ts";
@@ -194,7 +195,7 @@ class Run<Target, T> extends Watcher {
     this.#running.splice(this.#running.indexOf(attempt), 1);
     if (this.#isAnswered) {
       counts.losers -= 1;
-      if (onUndelivered !== undefined) tell(() => onUndelivered(value));
+      tell(onUndelivered, value);
       return;
     }
     if (attempt.index > 0) counts.extraWon += 1;
@@ -287,13 +288,4 @@ class AttemptContext<Target> extends CancellationContext implements FailoverCont
 function delayOf(after: HedgeAfter, attempt: number): number {
   const delayMs = typeof after === "function" ? after(attempt) : typeof after === "object" ? after.ms : after;
   return checkMs("hedgeAfterMs", delayMs);
-}
-
-/** Whose attempt it was has its answer: what goes wrong here is nobody's but the process's. */
-function tell(callback: () => void): void {
-  try {
-    callback();
-  } catch (error) {
-    void Promise.reject(error);
-  }
 }
