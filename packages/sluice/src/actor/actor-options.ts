@@ -66,6 +66,7 @@ export type Copier = <T>(value: T) => Copied<T>;
 
 export interface Copied<T> {
   readonly copy: T;
+  /** What it adds to `stats().copiedBytes`. */
   readonly bytes: number;
 }
 

@@ -122,7 +122,7 @@ export class KeyedRateLimiter {
     return isTaken;
   }
 
-  /** Nobody starts for the key for so long from now. At least 0. After that it has one token, and others as they come. */
+  /** Nobody starts for the key for so long from now. Finite, at least 0. After that it has one token, and others as they come. */
   pauseFor(key: RateKey, ms: number): void {
     this.#check(key, 1);
     checkMs("ms", ms, { min: 0 });

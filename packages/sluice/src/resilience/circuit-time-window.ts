@@ -11,7 +11,7 @@ import type { CircuitTrip, CircuitTripFactory } from "./circuit-trip.ts";
 export interface TimeWindowOptions extends CircuitRateOptions {
   /** How long a call is remembered: at most so long, and shorter by up to a bucket. At least 1. @default 10_000 */
   readonly windowMs?: number | undefined;
-  /** An integer >= 1. @default 10 */
+  /** More of them forget calls in smaller steps. An integer >= 1. @default 10 */
   readonly buckets?: number | undefined;
 }
 

@@ -6,7 +6,7 @@ export type FetchFunction = (input: string | URL | Request, init?: RequestInit) 
 export interface FetchInit extends RequestInit {
   /** Sent with each attempt, in the header that is there for it. */
   readonly idempotencyKey?: string | undefined;
-  /** In place of the policy's. */
+  /** In place of the policy's: one of its own, or milliseconds from the call on. */
   readonly deadline?: number | Deadline | undefined;
 }
 

@@ -22,7 +22,10 @@ export interface FetchPolicyOptions extends Omit<RetryOptions, "retryResult"> {
   readonly fetch?: FetchFunction | undefined;
   /** How long the head of a response may take, in one attempt. At least 1. @default 10_000 */
   readonly attemptTimeoutMs?: number | undefined;
-  /** Until the head of the response, over all attempts; `DeadlineError` if the next would be too late. @default 30_000 */
+  /**
+   * How long it may take until the head of the response, over all attempts, in milliseconds, or until when; `DeadlineError`
+   * if the next would be too late. @default 30_000
+   */
   readonly deadline?: RetryOptions["deadline"];
   /** Around each attempt: a breaker, a limit, or both composed. It sees a status of 400 or more as `HttpStatusError`. */
   readonly around?: Policy | undefined;

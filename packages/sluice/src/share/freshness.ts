@@ -19,7 +19,7 @@ export interface FreshnessOptions {
    * 1. @default 0
    */
   readonly jitter?: number | undefined;
-  /** `ttlMs` of `undefined` and `null`: that there is nothing is often true for shorter. @default the cache's */
+  /** `ttlMs` of `undefined` and `null`: that there is nothing is often true for shorter. At least 0. @default the cache's */
   readonly absentTtlMs?: number | undefined;
   /**
    * How long a failure counts: who asks meanwhile gets the same error, or the old value if there is one, without a load.
