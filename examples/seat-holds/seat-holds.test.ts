@@ -1,15 +1,9 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { SqliteStore } from "@sluice/jobs/sqlite";
-import { QueueFullError } from "sluice";
 import { VirtualClock } from "sluice/testing";
-import { type Kind, KINDS, openSeatHolds, type OpenOptions } from "./open.ts";
-import { JobExpiry } from "./job-expiry.ts";
-import { killDesk } from "./killed-desk.ts";
-import { SeatHolds } from "./seat-holds.ts";
-import { Seats } from "./seats.ts";
+import { KINDS, openSeatHolds, type OpenOptions } from "./open.ts";
+import type { SeatHolds } from "./seat-holds.ts";
+import { cleanUp, leftBy, newPath, opened } from "./seat-holds.stage.ts";
+import type { Seats } from "./seats.ts";
 
 const HOLD_MS = 300_000;
 const JUMP_MS = 1_200_000;
@@ -20,26 +14,7 @@ const PROMISES = {
   job: { lateMs: 0, outlivesProcess: true, tellsAgain: true, clock: "wall" },
 } as const;
 
-const opened: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const close of opened.splice(0).toReversed()) await close();
-});
-
-function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "seats-"));
-  opened.push(() => rmSync(folder, { recursive: true }));
-  return folder;
-}
-
-const newPath = (): string => join(newFolder(), "seats.db");
-
-/** The file that a process leaves which is killed while it holds seat A1, or while it tells of it. */
-async function leftBy(kind: Kind, holdMs: number, after: "held" | "telling"): Promise<string> {
-  const folder = newFolder();
-  await killDesk(folder, holdMs, [kind], after);
-  return join(folder, `${kind}.db`);
-}
+afterEach(cleanUp);
 
 describe.each(KINDS)("%s", (kind) => {
   const { lateMs, outlivesProcess, tellsAgain, clock: ownClock } = PROMISES[kind];
@@ -182,57 +157,3 @@ interface Opened {
   readonly seats: Seats;
   readonly freed: string[];
 }
-
-it("refuses a hold that the delay queue has no room for, and the seat stays free", async () => {
-  const clock = new VirtualClock();
-  const options = { path: newPath(), seats: ["A1", "A2"], onFreed: () => {}, capacity: 1, clock };
-  const holds = await openSeatHolds("delay queue", options);
-  opened.push(() => holds.close());
-  await holds.hold("A1", "ann");
-  await expect(holds.hold("A2", "bob")).rejects.toThrow(QueueFullError);
-  expect(holds.seats.stateOf("A2")).toBe("free");
-});
-
-it("keeps no hold whose end could not be planned", async () => {
-  const seats = new Seats(newPath());
-  seats.add(["A1"]);
-  const error = new Error("no room");
-  const expiry = { plan: () => Promise.reject(error), start: () => {}, stop: () => Promise.resolve() };
-  const holds = new SeatHolds(seats, expiry, { holdMs: HOLD_MS });
-  opened.push(() => holds.close());
-  await expect(holds.hold("A1", "ann")).rejects.toBe(error);
-  expect(seats.stateOf("A1")).toBe("free");
-});
-
-it("adds the job with the hold, or not at all", async () => {
-  const path = newPath();
-  const seats = new Seats(path);
-  const expiry = await JobExpiry.open(seats, { path, onFreed: () => {} });
-  const store = await SqliteStore.open({ path });
-  opened.push(async () => {
-    await Promise.all([expiry.stop(), store.close()]);
-    seats.close();
-  });
-  const plan = (): unknown => expiry.plan({ seat: "A1", number: 1, untilAt: 0 });
-  const planned: unknown[] = [seats.within(plan)];
-  const undo = (): void => {
-    planned.push(plan());
-    throw new Error("undone");
-  };
-  expect(() => seats.within(undo)).toThrow("undone");
-  await Promise.all(planned);
-  expect(await store.list({ queue: "hold-over" })).toHaveLength(1);
-});
-
-it("ends what a delay queue forgot by a sweep that stands behind it", async () => {
-  const path = await leftBy("delay queue", HOLD_MS, "held");
-  const clock = new VirtualClock({ wallStartAt: Date.now() });
-  const freed: string[] = [];
-  const options = { path, seats: ["A1"], onFreed: (seat: string) => freed.push(seat), clock };
-  for (const kind of ["delay queue", "sweep"] as const) {
-    const holds = await openSeatHolds(kind, options);
-    opened.push(() => holds.close());
-  }
-  await clock.advance(HOLD_MS + 60_000);
-  expect(freed).toEqual(["A1"]);
-});
