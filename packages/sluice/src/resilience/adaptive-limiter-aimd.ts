@@ -2,7 +2,7 @@
  * Additive increase, multiplicative decrease, as in TCP (Chiu and Jain, 1989; RFC 5681): one place more for each round of
  * calls that goes well, a tenth less at a sign of overload, but not twice for calls that the same limit let in.
  */
-import { checkMs, checkNumber } from "../internal/check.ts";
+import { checkMs, checkNumber, checkShare } from "../internal/check.ts";
 import type { LimitRule, LimitSample, LimitStrategy } from "./adaptive-limiter-options.ts";
 
 export interface AimdOptions {
@@ -19,7 +19,7 @@ export function aimd(options: AimdOptions = {}): LimitStrategy {
   const { maxLatencyMs = Infinity, increase = 1, decrease = 0.9 } = options;
   checkMs("maxLatencyMs", maxLatencyMs);
   checkNumber("increase", increase, { min: Number.MIN_VALUE });
-  if (checkNumber("decrease", decrease, { min: 0 }) > 1) throw new RangeError(`decrease must be <= 1, got ${decrease}`);
+  checkShare("decrease", decrease);
   return () => new Aimd(maxLatencyMs, increase, decrease);
 }
 

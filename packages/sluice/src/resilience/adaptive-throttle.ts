@@ -10,7 +10,7 @@
 import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { OverloadedError } from "../errors.ts";
-import { checkFunction, checkMs, checkNumber, checkWait } from "../internal/check.ts";
+import { checkFunction, checkMs, checkNumber, checkShare, checkWait } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
 import { notice } from "../internal/probe.ts";
 import { type Random, systemRandom } from "../internal/random.ts";
@@ -76,8 +76,7 @@ export class AdaptiveThrottle implements Policy {
     const { multiplier = 2, windowMs = 120_000, maxShare = 0.9 } = options;
     this.#multiplier = checkNumber("multiplier", multiplier, { min: 1 });
     this.#slotMs = checkMs("windowMs", windowMs, { min: 1 }) / SLOTS;
-    this.#maxShare = checkNumber("maxShare", maxShare, { min: 0 });
-    if (maxShare > 1) throw new RangeError(`maxShare must be <= 1, got ${maxShare}`);
+    this.#maxShare = checkShare("maxShare", maxShare);
     this.#classify = checkFunction("classify", options.classify ?? classifyLoad);
     this.#random = checkFunction("random", options.random ?? systemRandom);
     this.#clock = options.clock ?? systemClock;

@@ -6,7 +6,7 @@
 import type { Clock } from "../clock/clock.ts";
 import { sleep } from "../clock/sleep.ts";
 import { systemClock } from "../clock/system.ts";
-import { checkMs, checkNumber, checkWait } from "../internal/check.ts";
+import { checkMs, checkShare, checkWait } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
 import { type Random, systemRandom } from "../internal/random.ts";
 import { setStage } from "../internal/stage.ts";
@@ -83,7 +83,7 @@ export class Chaos implements Policy {
   }
 
   constructor(options: ChaosOptions, inject: ChaosInjection) {
-    this.#rate = checkRate(options.rate);
+    this.#rate = checkShare("rate", options.rate);
     this.enabled = options.enabled ?? false;
     this.#random = options.random ?? systemRandom;
     this.#inject = inject;
@@ -97,7 +97,7 @@ export class Chaos implements Policy {
   }
 
   set rate(rate: number) {
-    this.#rate = checkRate(rate);
+    this.#rate = checkShare("rate", rate);
   }
 
   stats(): ChaosStats {
@@ -123,9 +123,4 @@ export class Chaos implements Policy {
     this.#calls += 1;
     return true;
   }
-}
-
-function checkRate(rate: number): number {
-  if (checkNumber("rate", rate, { min: 0 }) <= 1) return rate;
-  throw new RangeError(`rate must be <= 1, got ${rate}`);
 }

@@ -2,7 +2,7 @@
  * A cooldown that grows each time a circuit breaker opens again without having been closed, and that heeds what the
  * server says. A dependency that is down for an hour isn't tried every half minute, by everybody at once.
  */
-import { checkMs, checkNumber } from "../internal/check.ts";
+import { checkMs, checkNumber, checkShare } from "../internal/check.ts";
 import { type Random, systemRandom } from "../internal/random.ts";
 import type { CircuitOpening } from "./circuit-breaker.ts";
 
@@ -31,7 +31,7 @@ export function growingCooldown(options: GrowingCooldownOptions = {}): (opening:
   checkMs("baseMs", baseMs, { min: 1 });
   checkMs("maxMs", maxMs, { min: baseMs });
   checkNumber("factor", factor, { min: 1 });
-  if (checkNumber("jitter", jitter, { min: 0 }) > 1) throw new RangeError(`jitter must be <= 1, got ${jitter}`);
+  checkShare("jitter", jitter);
   return ({ openings, outcome }) => {
     const fullMs = Math.min(maxMs, baseMs * factor ** (openings - 1));
     const ownMs = fullMs * (1 - jitter * random());

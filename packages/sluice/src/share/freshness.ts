@@ -56,8 +56,8 @@ export class Freshness {
     this.#idleMs = checkMs("idleMs", options.idleMs ?? Infinity);
     this.#staleMs = checkMs("staleMs", options.staleMs ?? 0);
     this.#keepMs = Math.max(this.#staleMs, checkMs("staleOnErrorMs", options.staleOnErrorMs ?? 0));
-    this.#refreshAhead = checkShare("refreshAhead", options.refreshAhead ?? 0);
-    this.#jitter = checkShare("jitter", options.jitter ?? 0);
+    this.#refreshAhead = checkBelowOne("refreshAhead", options.refreshAhead ?? 0);
+    this.#jitter = checkBelowOne("jitter", options.jitter ?? 0);
     this.#onError = onError;
     this.#random = options.random ?? systemRandom;
   }
@@ -110,7 +110,7 @@ export class Life {
   }
 }
 
-function checkShare(name: string, value: number): number {
+function checkBelowOne(name: string, value: number): number {
   if (checkNumber(name, value, { min: 0 }) < 1) return value;
   throw new RangeError(`${name} must be below 1, got ${value}`);
 }
