@@ -6,12 +6,12 @@ import { type Agent, request } from "node:http";
 import { type Clock, forEachLimit, type Random, retry, RetryBudget } from "sluice";
 
 export interface BackfillOptions {
-  /** Below the tightest limit downstream, or the line moves to where nobody sees it. */
+  /** An integer >= 1: below the tightest limit downstream, or the line moves to where nobody sees it. */
   readonly concurrency: number;
   /** Where the last run stopped. @default 0 */
   readonly from?: number;
   readonly signal?: AbortSignal;
-  /** Told after each thousand items, and at the end. */
+  /** Told how many are done without a gap, from the start of the list: after each thousand items sent, and at the end. */
   readonly onProgress?: (done: number, total: number) => void;
   readonly clock?: Clock;
   readonly random?: Random;
