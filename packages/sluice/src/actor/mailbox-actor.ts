@@ -8,7 +8,7 @@ import { checkFunction, checkInteger, checkMs, checkWait } from "../internal/che
 import { asyncDispose } from "../internal/dispose.ts";
 import { register } from "../internal/names.ts";
 import { notice, probe } from "../internal/probe.ts";
-import { WaitList } from "../internal/wait-list.ts";
+import { grantAll, WaitList } from "../internal/wait-list.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { WaitOptions } from "../policy.ts";
 import { Cancellation, isEcho } from "../scope/cancellation.ts";
@@ -224,10 +224,7 @@ class MailboxActor<M, R> implements ManagedActor<M, R>, Owner, Parent, Child {
   }
 
   #grantDrains(): void {
-    for (const wait of this.#drains?.live() ?? []) {
-      this.#drains?.remove(wait);
-      wait.grant();
-    }
+    if (this.#drains !== undefined) grantAll(this.#drains);
   }
 
   /** Whether it is done with the message. */

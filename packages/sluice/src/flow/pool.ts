@@ -9,7 +9,7 @@ import { asyncDispose } from "../internal/dispose.ts";
 import { register } from "../internal/names.ts";
 import { notice, probe } from "../internal/probe.ts";
 import type { Wait } from "../internal/wait.ts";
-import { WaitList } from "../internal/wait-list.ts";
+import { grantAll, WaitList } from "../internal/wait-list.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { RunContext, WaitOptions } from "../policy.ts";
 import { type Asking, type Lease, lend, PoolEntry } from "./pool-lease.ts";
@@ -384,13 +384,6 @@ class ResourcePool<R> implements Pool<R> {
     this.#rejected += 1;
     notice?.("rejected", this, error);
     return error;
-  }
-}
-
-function grantAll(waits: WaitList<void>): void {
-  for (const wait of waits.live()) {
-    waits.remove(wait);
-    wait.grant();
   }
 }
 

@@ -7,7 +7,7 @@ import { Watcher } from "../internal/abort.ts";
 import { checkFunction, checkSignal, checkWait } from "../internal/check.ts";
 import { asyncDispose, dispose } from "../internal/dispose.ts";
 import { register } from "../internal/names.ts";
-import { WaitList } from "../internal/wait-list.ts";
+import { grantAll, WaitList } from "../internal/wait-list.ts";
 import type { WaitOptions } from "../policy.ts";
 import {
   checkScheduleOptions,
@@ -233,11 +233,7 @@ class RunningSchedule extends Watcher implements Schedule {
   }
 
   #settle(): void {
-    if (!this.#ended || this.#running > 0) return;
-    for (const wait of this.#drains.live()) {
-      this.#drains.remove(wait);
-      wait.grant();
-    }
+    if (this.#ended && this.#running === 0) grantAll(this.#drains);
   }
 
   #report(reason: unknown): void {

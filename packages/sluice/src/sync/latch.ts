@@ -6,7 +6,7 @@ import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { checkInteger, checkWait } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
-import { WaitList } from "../internal/wait-list.ts";
+import { grantAll, WaitList } from "../internal/wait-list.ts";
 import type { WaitOptions } from "../policy.ts";
 
 export interface LatchOptions extends NameOptions {
@@ -78,14 +78,14 @@ export class Latch {
     this.#late += n - counted;
     if (counted === 0) return;
     this.#remaining -= counted;
-    if (this.#remaining === 0) this.#letAllThrough();
+    if (this.#remaining === 0) grantAll(this.#waiters);
   }
 
   /** Waits for no more arrivals. Those that still come are late. */
   open(): void {
     if (this.isOpen) return;
     this.#remaining = 0;
-    this.#letAllThrough();
+    grantAll(this.#waiters);
   }
 
   /** Until it is open. All who wait go on in the order they came. */
@@ -100,13 +100,6 @@ export class Latch {
       return Promise.resolve();
     } catch (error) {
       return Promise.reject(error);
-    }
-  }
-
-  #letAllThrough(): void {
-    for (const wait of this.#waiters.live()) {
-      this.#waiters.remove(wait);
-      wait.grant();
     }
   }
 }

@@ -7,7 +7,7 @@ import type { NameOptions } from "../internal/names.ts";
 import { PriorityWaitList } from "../internal/priority-wait-list.ts";
 import { notice, probe } from "../internal/probe.ts";
 import type { Wait } from "../internal/wait.ts";
-import { WaitList } from "../internal/wait-list.ts";
+import { grantAll, WaitList } from "../internal/wait-list.ts";
 import type { WaitOptions, WeightedWaitOptions } from "../policy.ts";
 import { issuePermit, type Lender, type Permit } from "./permit.ts";
 
@@ -220,10 +220,7 @@ export abstract class PermitPool<G> implements Lender {
   #whenFull(): number {
     const surplus = this.free - this.limit;
     this.free = this.limit;
-    for (const wait of this.#drains?.live() ?? []) {
-      this.#drains?.remove(wait);
-      wait.grant();
-    }
+    if (this.#drains !== undefined) grantAll(this.#drains);
     return surplus;
   }
 
