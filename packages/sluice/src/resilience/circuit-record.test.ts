@@ -86,23 +86,23 @@ it("closes a breaker that is open, if the record is of one that was closed", asy
   expect(breaker.state).toBe("closed");
 });
 
-it.each<[string, object | null | undefined]>([
-  ["no object", undefined],
-  ["null", null],
-  ["another version", { version: 2 }],
-  ["no known state", { state: "ajar" }],
-  ["no time", { savedAt: "noon" }],
-  ["an endless cooldown", { retryAfterMs: Infinity }],
-  ["less than no failures", { failures: -1 }],
-  ["no opening though it was open", { openings: 0 }],
-  ["counts though the trip has none", { counts: [1] }],
-  ["counts that are no list", { counts: "many" }],
-])("refuses a record with %s, and leaves the breaker as it was", async (_, change) => {
+it.each<[string, object | null | undefined, typeof TypeError | typeof RangeError]>([
+  ["no object", undefined, TypeError],
+  ["null", null, TypeError],
+  ["another version", { version: 2 }, RangeError],
+  ["no known state", { state: "ajar" }, RangeError],
+  ["no time", { savedAt: "noon" }, TypeError],
+  ["an endless cooldown", { retryAfterMs: Infinity }, RangeError],
+  ["less than no failures", { failures: -1 }, RangeError],
+  ["no opening though it was open", { openings: 0 }, RangeError],
+  ["counts though the trip has none", { counts: [1] }, RangeError],
+  ["counts that are no list", { counts: "many" }, TypeError],
+])("refuses a record with %s, and leaves the breaker as it was", async (_, change, why) => {
   const { clock, breaker } = start(NOON);
   await failTimes(breaker, 2);
   const good: CircuitRecord = { ...saveCircuit(breaker, clock), state: "open", openings: 1 };
   const bad = (change == null ? change : { ...good, ...change }) as CircuitRecord;
-  expect(() => restoreCircuit(breaker, bad, clock)).toThrow();
+  expect(() => restoreCircuit(breaker, bad, clock)).toThrow(why);
   expect(breaker.stats()).toMatchObject({ state: "closed", failures: 2 });
 });
 
