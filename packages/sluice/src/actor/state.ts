@@ -42,14 +42,10 @@ export class State<M, R> {
     const made = this.#setup(life.contextOf(this.#owner, this.#spawn));
     const begin = (behavior: Awaited<typeof made>): R | PromiseLike<R> =>
       (this.#receive = life.begin(behavior))(message, context);
-    return isThenable(made) ? whenSettled(made, begin, raise) : begin(made);
+    return isThenable(made) ? whenSettled(made, begin) : begin(made);
   }
 }
 
 export function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return typeof value === "object" && value !== null && typeof (value as PromiseLike<T>).then === "function";
-}
-
-function raise(error: unknown): never {
-  throw error;
 }

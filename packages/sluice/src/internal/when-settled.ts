@@ -6,7 +6,7 @@
 export function whenSettled<T, R>(
   result: T | PromiseLike<T>,
   onFulfilled: (value: T) => R | PromiseLike<R>,
-  onRejected: (reason: unknown) => R | PromiseLike<R>,
+  onRejected?: (reason: unknown) => R | PromiseLike<R>,
 ): Promise<R> {
   return then.call(Promise.resolve<T | PromiseLike<T>>(result), onFulfilled as Settled, onRejected) as Promise<R>;
 }

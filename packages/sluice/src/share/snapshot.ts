@@ -164,7 +164,7 @@ export class Snapshot<T> {
       return this.#attempt(fn, attempt + 1, maxAttempts);
     };
     const made = fn(before.value, before.version);
-    return isThenable(made) ? whenSettled(made, swap, rethrow) : Promise.resolve(swap(made));
+    return isThenable(made) ? whenSettled(made, swap) : Promise.resolve(swap(made));
   }
 
   #fix(value: DeepReadonly<T>): DeepReadonly<T> {
@@ -183,8 +183,4 @@ export class Snapshot<T> {
       this.#untold.shift();
     }
   }
-}
-
-function rethrow(error: unknown): never {
-  throw error;
 }
