@@ -2,6 +2,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { ClosedError, QueueFullError, type WaitCycleError } from "../errors.ts";
 import { namedEntries } from "../internal/names.ts";
+import { abortCases, type AbortSubject } from "../testing/abort-suite.ts";
 import { unhandledIn } from "../testing/unhandled.stage.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { KeyedActors, type KeyedActorsOptions } from "./keyed-actors.ts";
@@ -41,6 +42,25 @@ function bank(options: KeyedActorsOptions<number> = {}, gate: Promise<void> = Pr
   );
   return { accounts, saved, log };
 }
+
+const drain: AbortSubject = {
+  name: "KeyedActors.drain",
+  open(clock) {
+    const gate = Promise.withResolvers<void>();
+    const actors = new KeyedActors<string, number>(4, () => () => gate.promise, { clock, idleMs: Infinity });
+    actors.tryTell("a", 1);
+    return {
+      call: (options) => actors.drain(options),
+      satisfy: () => {
+        gate.resolve();
+        return actors.drain();
+      },
+      state: () => ({ actors: actors.stats().actors }),
+    };
+  },
+};
+
+for (const { title, run } of abortCases(drain)) it(title, run);
 
 it("has an actor for each key, made by the first message for it", async () => {
   const { accounts, log } = bank();
