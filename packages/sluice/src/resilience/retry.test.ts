@@ -135,10 +135,13 @@ it("J43: waits for the longer of the backoff and what the error asks for", async
   expect(never.startedAt).toEqual([0]);
 });
 
+function busyFor(retryAfterMs: number): Error {
+  return Object.assign(new Error("busy"), { status: 429, retryAfterMs });
+}
+
 it("waits as long as the soonest of several errors asks for", async () => {
-  const asks = (retryAfterMs: number): Error => Object.assign(new Error("busy"), { status: 429, retryAfterMs });
   const { startedAt } = await follow(({ attempt }) => {
-    if (attempt === 1) throw new AggregateError([asks(9_000), new AggregateError([asks(3_000), asks(5_000)])]);
+    if (attempt === 1) throw new AggregateError([busyFor(9_000), new AggregateError([busyFor(3_000), busyFor(5_000)])]);
   });
   expect(startedAt).toEqual([0, 3_000]);
 });
