@@ -50,6 +50,32 @@ it("F08.1: refuses the ask that closes a ring of three", async () => {
   expect(pathOf(await a?.ask("go").catch((error: unknown) => error))).toEqual(["c", "a", "b", "c"]);
 });
 
+it("finds a ring by the second of two asks that one turn waits for at once", async () => {
+  const gate = Promise.withResolvers<string>();
+  const slow = new Actor<string, string>(8, () => () => gate.promise, { name: "slow" });
+  const a: Word = new Actor<string, string>(
+    8,
+    () => async (message) => {
+      await turn();
+      const replies = await Promise.allSettled([slow.ask(message), b.ask(message)]);
+      return replies.map(({ status }) => status).join(" ");
+    },
+    { name: "a" },
+  );
+  const b: Word = new Actor<string, string>(
+    8,
+    () => async (message) => {
+      await turn();
+      return await a.ask(message);
+    },
+    { name: "b", onFailure: () => "resume" },
+  );
+  const outcome = a.ask("go");
+  await b.ask("from outside").catch(() => {});
+  gate.resolve("done");
+  expect(await outcome).toBe("fulfilled rejected");
+});
+
 it("refuses a handler that asks itself", async () => {
   const { a } = askers({ a: ["a"] });
   expect(pathOf(await a?.ask("go").catch((error: unknown) => error))).toEqual(["a", "a"]);
