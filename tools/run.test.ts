@@ -47,6 +47,21 @@ it("counts a step that fails, is killed or isn't there as one failure, and goes 
   expect(lines.join("\n")).toMatch(/lint: ended with SIGKILL\nformat: .*ENOENT\nrules: ended with exit code 3/);
 });
 
+it("tells at the end which tests failed", async () => {
+  const counted = { passed: 1, failed: 1, skipped: 0, failures: ["some.test.ts: fails at times\nexpected 1, was 2"] };
+  for (const name of ["tsc", "oxlint", "oxfmt", "node"]) program(name, "exit 0");
+  program("tsc", `echo '${JSON.stringify(counted).replace("\\", "\\\\")}' > "$TALLY"; exit 1`);
+  const { lines } = await run("check");
+  expect(lines.slice(-6)).toEqual([
+    "some.test.ts: fails at times",
+    "expected 1, was 2",
+    "",
+    "types: ended with exit code 1",
+    "",
+    "5 passed, 1 failed",
+  ]);
+});
+
 it("passes when all steps do", async () => {
   for (const name of ["tsc", "oxlint", "oxfmt", "node"]) program(name, "exit 0");
   const { lines, code } = await run("check");
