@@ -2,7 +2,7 @@
  * What the end of each child means for its group: whether the others are still wanted, and what `join` gives. These are
  * the usual ones; one of your own is an object with two methods. A joiner serves one group.
  */
-import { checkInteger } from "../internal/check.ts";
+import { checkInteger, wrongType } from "../internal/check.ts";
 
 /** `cancelled`: ended by a signal, and rejected with its reason or with an `AbortError`. That is no failure. */
 export type TaskOutcome<T> =
@@ -133,10 +133,8 @@ const claimed = new WeakSet<object>();
 
 /** For a group: it must be nobody else's. */
 export function claim<T, R>(joiner: Joiner<T, R>): Joiner<T, R> {
-  if (typeof joiner?.onOutcome !== "function" || typeof joiner.result !== "function") {
-    const given = joiner === null ? "null" : typeof joiner;
-    throw new TypeError(`joiner must be an object with onOutcome and result, got ${given}`);
-  }
+  if (typeof joiner?.onOutcome !== "function" || typeof joiner.result !== "function")
+    throw wrongType("joiner", joiner, "an object with onOutcome and result");
   if (claimed.has(joiner)) throw new TypeError("joiner must be a new one for each group, got one of another group");
   claimed.add(joiner);
   return joiner;

@@ -234,6 +234,38 @@ it("stops the others when one throws or rejects, and reports the errors", async 
   expect(told).toEqual(["last"]);
 });
 
+it("waits for both the stop and `done` though one of them fails, before it stops what they stand on", async () => {
+  for (const failing of ["stop", "done"]) {
+    const clock = new VirtualClock();
+    const stopping = shutdown({ clock });
+    const failure = new Error("failed");
+    const log: string[] = [];
+    const half = (name: string): Promise<void> =>
+      name === failing ? Promise.reject(failure) : sleep(10, { clock }).then(() => void log.push(name));
+    stopping.add("database", () => void log.push("database"));
+    stopping.add("orders", () => half("stop"), { phase: "drain", done: half("done") });
+    const finished = outcomeOf(stopping.stop());
+    await clock.advance(10);
+    expect(log).toEqual([failing === "stop" ? "done" : "stop", "database"]);
+    expect(finished.value).toMatchObject({ targets: [{ outcome: "failed", tookMs: 10, error: failure }, {}] });
+  }
+});
+
+it("says of what can't be stopped why, and that it is still inside, when its `done` doesn't come", async () => {
+  const clock = new VirtualClock();
+  const stopping = shutdown({ clock });
+  const failure = new Error("can't be stopped");
+  const stop = (): never => {
+    throw failure;
+  };
+  const forced: unknown[] = [];
+  stopping.add("orders", stop, { timeoutMs: 10, done: never(), force: (reason) => forced.push(reason) });
+  void stopping.stop();
+  await clock.advance(10);
+  expect(stopping.report().targets).toMatchObject([{ outcome: "inside", tookMs: 10, error: failure }]);
+  expect(forced).toEqual([expect.any(TimeoutError)]);
+});
+
 it("keeps a failure that comes after the time is up, or when forced, from the runtime and in the report", async () => {
   const clock = new VirtualClock();
   const stopping = shutdown({ clock });
@@ -296,11 +328,13 @@ it("refuses to add while it stops, a name it has, and what it can't stop", async
   expect(() => stopping.add("late", pool, { done: (() => {}) as never })).toThrow(
     "done must be a promise, got function",
   );
+  expect(() => stopping.add("late", pool, { done: null as never })).toThrow("done must be a promise, got null");
   expect(() => stopping.add("late", pool, { force: 5 as never })).toThrow("force must be a function, got number");
   expect(() => shutdown({ phaseMs: { drian: 5 } as never })).toThrow(
     "phaseMs must be of the phases intake, drain, close, got drian",
   );
   expect(() => shutdown({ phaseMs: { drain: Number.NaN } })).toThrow("phaseMs.drain must be >= 0, got NaN");
+  expect(() => shutdown({ phaseMs: 5_000 as never })).toThrow("phaseMs must be an object by phase, got number");
   expect([stopping.remove("pool"), stopping.remove("pool")]).toEqual([true, false]);
   stopping.add("kept", pool);
   const finished = stopping.stop();

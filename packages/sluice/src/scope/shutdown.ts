@@ -6,7 +6,7 @@ import type { Clock } from "../clock/clock.ts";
 import { Deadline } from "../clock/deadline.ts";
 import { systemClock } from "../clock/system.ts";
 import { ClosedError } from "../errors.ts";
-import { checkFunction, checkMs, checkOneOf } from "../internal/check.ts";
+import { checkFunction, checkMs, checkOneOf, checkString, wrongType } from "../internal/check.ts";
 import { asyncDispose } from "../internal/dispose.ts";
 import { type NameOptions, register, type Stats } from "../internal/names.ts";
 import { isThenable } from "../internal/when-settled.ts";
@@ -38,8 +38,8 @@ export interface ShutdownAddOptions {
 }
 
 /**
- * `inside`: its time was up before it had stopped, it was forced to end and nobody waits for it any more · `failed`:
- * stopping it threw or rejected.
+ * `inside`: its time was up before it had stopped, it was forced to end and nobody waits for it any more · `failed`: it
+ * has ended, but stopping it or its `done` threw or rejected.
  */
 export type StopOutcome = "running" | "stopping" | "stopped" | "failed" | "inside";
 
@@ -49,6 +49,7 @@ export interface TargetReport {
   readonly outcome: StopOutcome;
   /** From when it was told to stop until it had, or until its time was up. */
   readonly tookMs: number;
+  /** The first of what stopping it, its `done` or its `force` failed with. */
   readonly error?: unknown;
   /** What its `stats()` said when its time was up: who is still inside. */
   readonly stats?: Stats | undefined;
@@ -113,7 +114,7 @@ class Coordinator implements Shutdown {
   readonly #stopping = new AbortController();
   readonly #haste = new AbortController();
   readonly #targets = new Map<string, Target>();
-  readonly #told: Target[] = [];
+  readonly #told = new Set<Target>();
   readonly #finish: (report: ShutdownReport) => void;
   #phase: ShutdownStats["phase"] = "running";
   #hasHeard = false;
@@ -155,8 +156,8 @@ class Coordinator implements Shutdown {
   }
 
   report(): ShutdownReport {
-    const rest = [...this.#targets.values()].filter((each) => !this.#told.includes(each));
-    const targets = [...this.#told, ...rest].map((each) => each.report(this.#clock));
+    const inOrder = new Set([...this.#told, ...this.#targets.values()]);
+    const targets = Array.from(inOrder, (each) => each.report(this.#clock));
     const clean = targets.every(({ outcome }) => outcome === "stopped");
     const tookMs = this.#phase === "running" ? 0 : (this.#tookMs ?? this.#clock.now() - this.#startedAt);
     return { clean, tookMs, by: this.#by, targets };
@@ -164,7 +165,7 @@ class Coordinator implements Shutdown {
 
   add<S extends Stoppable>(name: string, target: S, options: ShutdownAddOptions = {}): S {
     if (this.#phase !== "running") throw new ClosedError("shutdown");
-    if (typeof name !== "string") throw new TypeError(`name must be a string, got ${typeof name}`);
+    checkString("name", name);
     if (this.#targets.has(name)) throw new RangeError(`name must be new, got ${name} again`);
     this.#targets.set(name, new Target(name, target, options));
     return target;
@@ -230,7 +231,7 @@ class Coordinator implements Shutdown {
   }
 
   #stop(target: Target, within: Deadline): Promise<void> {
-    this.#told.push(target);
+    this.#told.add(target);
     return target.stop(within, this.#clock);
   }
 }
@@ -256,7 +257,7 @@ class Target {
     this.#target = target as { stats?(): Stats };
     this.#timeoutMs = checkMs("timeoutMs", options.timeoutMs ?? Infinity);
     const { done, force } = options;
-    if (done !== undefined && !isThenable(done)) throw new TypeError(`done must be a promise, got ${typeof done}`);
+    if (done !== undefined && !isThenable(done)) throw wrongType("done", done, "a promise");
     if (force !== undefined) checkFunction("force", force);
     this.#done = done && Promise.resolve(done);
   }
@@ -276,33 +277,43 @@ class Target {
     this.outcome = "stopping";
     this.#toldAt = clock.now();
     const deadline = Deadline.after(this.#timeoutMs, { within, clock });
-    try {
-      const isInTime = await this.#hasEnded(deadline.signal);
-      this.outcome = isInTime ? "stopped" : "inside";
-      if (!isInTime) this.#force(deadline.signal.reason);
-    } catch (error) {
-      this.outcome = "failed";
-      this.#error = { error };
-    }
+    const ends = this.#tell(deadline.signal).map((end) => Promise.resolve(end).catch((error) => this.#fail(error)));
+    // What is told too late to be waited for has still stopped, if it does so at once.
+    const isInTime = ends.length === 0 || (await endsBefore(deadline.signal, Promise.all(ends)));
+    if (isInTime) this.outcome = this.#error === undefined ? "stopped" : "failed";
+    else this.#force(deadline.signal.reason);
     deadline.close();
     this.#tookMs = clock.now() - this.#toldAt;
   }
 
-  /** What is told too late to be waited for has still stopped, if it does so at once. */
-  #hasEnded(signal: AbortSignal): boolean | Promise<boolean> {
-    const ends = [this.#plan.stop({ signal }), this.#done].filter(isThenable);
-    return ends.length === 0 || endsBefore(signal, Promise.all(ends));
+  /** Tells it to stop. What comes back are the ends that make it stopped: the failure of one doesn't end the other. */
+  #tell(signal: AbortSignal): PromiseLike<unknown>[] {
+    const ends: PromiseLike<unknown>[] = this.#done === undefined ? [] : [this.#done];
+    try {
+      const end = this.#plan.stop({ signal });
+      if (isThenable(end)) ends.push(end);
+    } catch (error) {
+      this.#fail(error);
+    }
+    return ends;
+  }
+
+  #fail(error: unknown): void {
+    if (this.outcome === "stopping") this.#error ??= { error };
   }
 
   #force(reason: unknown): void {
-    const keep = (error: unknown): void => void (this.#error = { error });
-    attempt(() => (this.#stats = this.#target.stats?.()), keep);
-    attempt(() => this.#plan.force?.(reason), keep);
+    this.outcome = "inside";
+    attempt(() => (this.#stats = this.#target.stats?.())); // `named` shows its error
+    attempt(
+      () => this.#plan.force?.(reason),
+      (error) => (this.#error ??= { error }),
+    );
   }
 }
 
 /** Foreign code of which nobody waits for the end. */
-function attempt(fn: () => unknown, onError: (error: unknown) => void): void {
+function attempt(fn: () => unknown, onError: (error: unknown) => unknown = () => {}): void {
   new Promise((resolve) => resolve(fn())).catch(onError);
 }
 
@@ -315,6 +326,7 @@ function endsBefore(signal: AbortSignal, end: Promise<unknown>): Promise<boolean
 }
 
 function checkPhases(phaseMs: Readonly<Partial<Record<ShutdownPhase, number>>>): typeof phaseMs {
+  if (typeof phaseMs !== "object") throw wrongType("phaseMs", phaseMs, "an object by phase");
   const unknown = Object.keys(phaseMs).find((key) => !PHASES.some((phase) => phase === key));
   if (unknown !== undefined) throw new RangeError(`phaseMs must be of the phases ${PHASES.join(", ")}, got ${unknown}`);
   for (const phase of PHASES) checkMs(`phaseMs.${phase}`, phaseMs[phase] ?? 0);
@@ -323,7 +335,7 @@ function checkPhases(phaseMs: Readonly<Partial<Record<ShutdownPhase, number>>>):
 
 /** Each once. */
 function checkSignals(signals: readonly string[]): readonly string[] {
-  if (!Array.isArray(signals)) throw new TypeError(`signals must be a list of strings, got ${typeof signals}`);
+  if (!Array.isArray(signals)) throw wrongType("signals", signals, "a list of strings");
   const other: unknown = signals.find((signal) => typeof signal !== "string");
   if (other !== undefined) throw new TypeError(`signals must be a list of strings, got ${typeof other} in it`);
   return [...new Set(signals)];
