@@ -277,7 +277,7 @@ class Target {
     this.outcome = "stopping";
     this.#toldAt = clock.now();
     const deadline = Deadline.after(this.#timeoutMs, { within, clock });
-    const ends = this.#tell(deadline.signal).map((end) => Promise.resolve(end).catch((error) => this.#fail(error)));
+    const ends = this.#tell(deadline).map((end) => Promise.resolve(end).catch((error) => this.#fail(error)));
     // What is told too late to be waited for has still stopped, if it does so at once.
     const isInTime = ends.length === 0 || (await endsBefore(deadline.signal, Promise.all(ends)));
     if (isInTime) this.outcome = this.#error === undefined ? "stopped" : "failed";
@@ -287,10 +287,10 @@ class Target {
   }
 
   /** Tells it to stop. What comes back are the ends that make it stopped: the failure of one doesn't end the other. */
-  #tell(signal: AbortSignal): PromiseLike<unknown>[] {
+  #tell({ signal, leftMs: timeoutMs }: Deadline): PromiseLike<unknown>[] {
     const ends: PromiseLike<unknown>[] = this.#done === undefined ? [] : [this.#done];
     try {
-      const end = this.#plan.stop({ signal });
+      const end = this.#plan.stop({ signal, timeoutMs });
       if (isThenable(end)) ends.push(end);
     } catch (error) {
       this.#fail(error);

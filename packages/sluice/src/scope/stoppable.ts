@@ -7,16 +7,18 @@ export type ShutdownPhase = "intake" | "drain" | "close";
 export interface StopContext {
   /** Aborts when the time that this has is up, or when a second signal asks for haste. */
   readonly signal: AbortSignal;
+  /** How long that is, from now on; `Infinity` if nothing limits it. */
+  readonly timeoutMs: number;
 }
 
 export type StopFunction = (context: StopContext) => unknown;
 
 /**
- * A function (`close`), or what has, the first that fits: `listen` and `close`, as servers (`intake`); `stop`, as
- * workers and schedules (`intake`); `close`, `drain` and `stats`, as a `Limiter` (`drain`), and with `acquire`, as a
- * `Pool` (`close`); `close` and `put`, as a `Queue` (`drain`); `close`, an asynchronous or a synchronous disposal
- * (`close`). Nothing is handed to them: to some, an argument would mean haste. What has a `drain` but no `stats` isn't
- * drained: with others that is the word for throwing away.
+ * A function (`close`), or what has, the first that fits: `listen` and `close`, as servers (`intake`); `stopWithin`, as
+ * workers of `@sluice/jobs` (`intake`); `stop`, as schedules (`intake`); `close`, `drain` and `stats`, as a `Limiter`
+ * (`drain`), and with `acquire`, as a `Pool` (`close`); `close` and `put`, as a `Queue` (`drain`); `close`, an
+ * asynchronous or a synchronous disposal (`close`). But for `stopWithin` nothing is handed to them: to some, an argument
+ * would mean haste. What has a `drain` but no `stats` isn't drained: with others that is the word for throwing away.
  */
 export type Stoppable = StopFunction | object;
 
@@ -34,8 +36,9 @@ interface Parts {
   readonly put?: unknown;
   readonly stats?: unknown;
   readonly closeAllConnections?: () => void;
+  readonly stopWithin?: StopFunction;
   readonly stop?: () => unknown;
-  readonly drain?: (options: StopContext) => unknown;
+  readonly drain?: (options: Pick<StopContext, "signal">) => unknown;
   readonly close?: (done?: (error?: Error) => void) => unknown;
   readonly abort?: (reason: unknown) => unknown;
   readonly [asyncDispose]?: () => unknown;
@@ -48,6 +51,7 @@ export function planOf(target: Stoppable): StopPlan {
   const force = isFunction(it.abort) ? (reason: unknown) => it.abort?.(reason) : undefined;
   if (isFunction(it.listen) && isFunction(it.close))
     return { phase: "intake", stop: () => closeServer(it), force: () => it.closeAllConnections?.() };
+  if (isFunction(it.stopWithin)) return { phase: "intake", stop: (context) => it.stopWithin?.(context), force };
   if (isFunction(it.stop)) return { phase: "intake", stop: () => it.stop?.(), force };
   if (isFunction(it.close)) {
     const isLender = isFunction(it.acquire);
