@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { Queue } from "../flow/queue.ts";
 import { notice } from "../internal/probe.ts";
+import { TaskGroup } from "../scope/task-group.ts";
 import { Gate } from "../sync/gate.ts";
 import { RwLock } from "../sync/rw-lock.ts";
 import { Semaphore } from "../sync/semaphore.ts";
@@ -77,6 +78,21 @@ it("tells of locks and gates, too", async () => {
     "closed rw-lock",
     ["rejected gate", expect.objectContaining({ code: "QUEUE_FULL" })],
   ]);
+});
+
+it("tells of children of a group that did not come to start", async () => {
+  const log = await told(async () => {
+    const group = new TaskGroup({ concurrency: 1 });
+    const call = new AbortController();
+    const { promise, resolve: end } = Promise.withResolvers<void>();
+    const first = group.run(() => promise);
+    const waits = [group.run(() => {}, { signal: call.signal }), group.run(() => {}, { timeoutMs: 0 })];
+    call.abort();
+    await Promise.allSettled(waits);
+    end();
+    await first;
+  });
+  expect(log).toEqual(["timed-out task-group", "aborted task-group"]);
 });
 
 it("names what has a name", async () => {

@@ -10,7 +10,7 @@ import { checkFunction, checkInteger, checkMs, checkSignal, checkWait } from "..
 import { asyncDispose } from "../internal/dispose.ts";
 import { EitherSignal } from "../internal/either-signal.ts";
 import { register } from "../internal/names.ts";
-import { notice, probe } from "../internal/probe.ts";
+import { notice, type Probe, probe } from "../internal/probe.ts";
 import { WaitList } from "../internal/wait-list.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { Task, WaitOptions } from "../policy.ts";
@@ -51,6 +51,8 @@ export interface TaskGroup<T = unknown, R = void> extends AsyncDisposable {
   abort(reason?: unknown): void;
 }
 
+type Work<T> = (context: TaskGroupContext) => T | PromiseLike<T>;
+
 class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
   // I1  #running children have a slot, from their grant until what `fn` returned has settled; at most `concurrency`
   // I2  somebody waits only while all slots are taken and the group is open
@@ -88,17 +90,22 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
     if (options.onLateError !== undefined) checkFunction("onLateError", options.onLateError);
     this.#joiner =
       options.joiner === undefined ? (failFast() as Joiner<unknown, unknown> as Joiner<T, R>) : claim(options.joiner);
-    this.#line = this.concurrency === Infinity ? undefined : new WaitList<void>();
+    this.#line = this.concurrency === Infinity ? undefined : new WaitList<void>({ owner: this });
     this.#clock = options.clock ?? systemClock;
     this.#onLateError = options.onLateError;
     this.name = options.name;
     try {
       this.#arm(options.signal); // clock and signal are foreign code
-      register("task-group", options, this);
+      register(this.kind, options, this);
     } catch (error) {
       this.#disarm();
       throw error;
     }
+  }
+
+  /** For `sluice/observe`, where it has no name. */
+  get kind(): string {
+    return "task-group";
   }
 
   get signal(): AbortSignal {
@@ -120,20 +127,21 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
     };
   }
 
-  run<U extends T>(fn: (context: TaskGroupContext) => U | PromiseLike<U>, options: WaitOptions = {}): Promise<U> {
+  run<U extends T>(fn: Work<U>, options: WaitOptions = {}): Promise<U> {
     const child = new Child<U>();
     try {
       checkWait(options);
+      const work = probe === undefined ? fn : this.#observed(fn, probe);
       if (this.#cancellation.isCancelled) child.reject(this.#cancellation.reason, true);
       else if (this.#ended) throw new ClosedError("task group");
       else if (this.#running < this.concurrency) {
         this.#running += 1; // overtakes nobody (I2)
-        this.#start(child, fn, options.signal);
+        this.#start(child, work, options.signal);
       } else {
         this.#line?.refuseHaste(options);
         // A reaction made here runs in the async context of whoever calls.
         this.#line?.wait(options, this.#clock).then(
-          () => this.#start(child, fn, options.signal),
+          () => this.#start(child, work, options.signal),
           (reason) => child.reject(reason, this.#isEcho(reason, options.signal)),
         );
       }
@@ -212,12 +220,13 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
     this.abort(new TimeoutError(this.#timeoutMs));
   }
 
+  /** Where there are no slots to run out of, nobody waits for what a child has. */
+  #observed<U extends T>(fn: Work<U>, by: Probe): Work<U> {
+    return this.#line === undefined ? (context) => by.enter(() => fn(context)) : by.slot(this, fn as Task<U>, 1);
+  }
+
   /** Its slot is taken already. */
-  #start<U extends T>(
-    child: Child<U>,
-    fn: (context: TaskGroupContext) => U | PromiseLike<U>,
-    own: AbortSignal | undefined,
-  ): void {
+  #start<U extends T>(child: Child<U>, fn: Work<U>, own: AbortSignal | undefined): void {
     let either: EitherSignal | undefined;
     try {
       own?.throwIfAborted(); // the abort may have come between the grant and this turn
@@ -244,8 +253,7 @@ class Group<T = unknown, R = void> implements TaskGroup<T, R>, TimerTask {
       child.resolve(value);
     };
     try {
-      const call = (): U | PromiseLike<U> => fn(either === undefined ? this.#context : { signal: either.signal });
-      void whenSettled(probe === undefined ? call() : probe.enter(call), succeed, fail);
+      void whenSettled(fn(either === undefined ? this.#context : { signal: either.signal }), succeed, fail);
     } catch (error) {
       fail(error);
     }

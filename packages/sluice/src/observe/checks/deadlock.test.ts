@@ -1,6 +1,8 @@
 import { expect, it } from "vitest";
 import { Limiter } from "../../flow/limiter.ts";
-import { taskGroup } from "../../scope/task-group.ts";
+import { AdaptiveLimiter } from "../../resilience/adaptive-limiter.ts";
+import { aimd } from "../../resilience/adaptive-limiter-aimd.ts";
+import { TaskGroup, taskGroup } from "../../scope/task-group.ts";
 import { acquireAll } from "../../sync/acquire-all.ts";
 import { Barrier } from "../../sync/barrier.ts";
 import { Condition } from "../../sync/condition.ts";
@@ -116,6 +118,42 @@ it("F02.2: H04 tells of a limiter whose calls all wait for slots of their own", 
       evidence: 'limiter "ring-limiter" is waited for by who holds it, for 5 s',
     },
   ]);
+});
+
+it("F02.2: H04 tells of a group whose children all wait for children of their own to start", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const group = new TaskGroup({ concurrency: 2, clock });
+  const parents = [1, 2].map(() => group.run(() => turn().then(() => group.run(() => {}))));
+  await turn();
+  await clock.advance(5_000);
+  const evidence = "a task-group without a name is waited for by who holds it, for 5 s";
+  expect(rings(clock)).toMatchObject([{ id: "H04", failureModes: ["F02.2"], evidence }]);
+  group.abort(new Error("enough"));
+  await Promise.allSettled(parents);
+  expect(rings(clock)).toEqual([]);
+});
+
+it("F02.2: leaves a group alone in which a child has a slot left for what it waits for", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const group = new TaskGroup({ concurrency: 2, clock });
+  const { promise, resolve: end } = Promise.withResolvers<void>();
+  const parents = [group.run(() => turn().then(() => group.run(() => {}))), group.run(() => promise)];
+  await turn();
+  await clock.advance(5_000);
+  expect(rings(clock)).toEqual([]);
+  end();
+  await Promise.all(parents);
+});
+
+it("F02.2: H04 tells of an adaptive limiter whose call waits for a slot of its own", async () => {
+  const clock = new VirtualClock();
+  using _ = enable({ clock });
+  const limit = new AdaptiveLimiter(aimd(), { maxConcurrency: 1, name: "ring-adaptive", clock });
+  void limit.run(() => limit.run(() => {}));
+  await clock.advance(5_000);
+  expect(rings(clock)).toMatchObject([{ id: "H04", subject: { kind: "adaptive-limiter" } }]);
 });
 
 it("F02.2: leaves a limiter alone in which a call has a slot left for what it waits for", async () => {

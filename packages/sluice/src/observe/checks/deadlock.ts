@@ -28,5 +28,8 @@ export function deadlockReport(ring: readonly Waiting[], now: number): Report {
     return report("H03", subject, says, facts);
   }
   const says = `is waited for by who holds it, for ${span(waitedMs)}`;
-  return report(subject.kind === "limiter" ? "H04" : "H03", subject, says, facts);
+  return report(SLOTS.has(subject.kind) ? "H04" : "H03", subject, says, facts);
 }
+
+/** What has slots in which functions run. */
+const SLOTS: ReadonlySet<string> = new Set(["limiter", "adaptive-limiter", "task-group"]);
