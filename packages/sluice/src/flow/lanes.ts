@@ -55,6 +55,8 @@ export class Lanes<T, R, P, H> implements Watching {
   newer: Watching | undefined = undefined;
   /** Further results that can be kept. `pump` after it has grown. */
   room: number = Infinity;
+  /** The latest of the source, if that promises them. */
+  answer: unknown = undefined;
   readonly #source: Source<T>;
   readonly #concurrency: number;
   readonly #fn: MapFunction<T, R>;
@@ -138,6 +140,7 @@ export class Lanes<T, R, P, H> implements Watching {
         this.#take(result);
         this.pump();
       };
+      this.answer = answer;
       Promise.resolve(answer)
         .then(take)
         .catch((error: unknown) => this.#lostSource(error)); // also an answer that is none

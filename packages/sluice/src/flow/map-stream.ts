@@ -5,6 +5,7 @@
 import { checkInteger } from "../internal/check.ts";
 import { Ring } from "../internal/ring.ts";
 import { type Harvest, Lanes, type MapFunction, type MapOptions } from "./lanes.ts";
+import { untilClosed } from "./source-closing.ts";
 
 export interface StreamOptions extends MapOptions {
   /** Whether results come in the order of the items; else in the order in which they are ready. @default true */
@@ -18,7 +19,8 @@ export interface StreamOptions extends MapOptions {
 
 /**
  * The results of `fn(item, { signal, index })`, at most `concurrency` calls at a time. Nothing starts before the first
- * read. An early end, as by `break`, aborts the calls that run, and closes the source before the loop is left.
+ * read. An early end, as by `break`, aborts the calls that run, and closes the source before the loop is left, unless that
+ * is at its next item: then it is told to close, and not waited for.
  *
  * The first error ends the stream: the calls that run are aborted with it, the source is closed, and who reads gets
  * what was ready before it, and then the error as it is. An abort by `signal` is for who reads next, at once.
@@ -66,7 +68,9 @@ class MapStream<T, R> implements AsyncIterableIterator<R, undefined> {
 
   async return(): Promise<IteratorReturnResult<undefined>> {
     this.#outlet.end();
-    await this.#lanes.end(this.#signal?.reason);
+    const lanes = this.#lanes;
+    const closed = lanes.end(this.#signal?.reason);
+    if (closed !== undefined) await untilClosed(closed, lanes.answer, (error) => lanes.onAbort(error));
     return END;
   }
 

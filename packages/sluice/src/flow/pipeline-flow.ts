@@ -10,6 +10,7 @@ import { closeSource, openSource, type Source } from "./lanes-source.ts";
 import { mapStream } from "./map-stream.ts";
 import type { DeadLetter, PipelineOptions, PipelineStats } from "./pipeline-options.ts";
 import type { Flow, Stage } from "./pipeline-stage.ts";
+import { untilClosed } from "./source-closing.ts";
 
 export class PipelineFlow extends Watcher implements Flow, AsyncIterableIterator<unknown, undefined> {
   // I1  an item is in one place: with the source, in a buffer, with a stage, or read
@@ -26,6 +27,8 @@ export class PipelineFlow extends Watcher implements Flow, AsyncIterableIterator
   readonly #reader = new AbortController();
   #results: AsyncIterableIterator<unknown, undefined> | undefined;
   #sourceClosed: Promise<void> | undefined;
+  /** The latest of the source. */
+  #answer: unknown;
   #read = 0;
   #delivered = 0;
   #isInside = false;
@@ -96,7 +99,8 @@ export class PipelineFlow extends Watcher implements Flow, AsyncIterableIterator
     if (this.#results === undefined) this.close();
     this.#end(new ClosedError("pipeline"));
     await this.#results?.return?.();
-    await this.#sourceClosed?.catch(() => {}); // told as a late error
+    const closed = this.#sourceClosed?.catch(() => {}); // told as a late error
+    if (closed !== undefined) await untilClosed(closed, this.#answer, () => {});
     return END;
   }
 
@@ -132,7 +136,11 @@ export class PipelineFlow extends Watcher implements Flow, AsyncIterableIterator
       results = to.open(this);
       from = to;
     }
-    return results ?? mapStream(source, 1, (item) => item, { signal, onLateError });
+    const read = (item: unknown): unknown => {
+      this.#read += 1;
+      return item;
+    };
+    return results ?? mapStream(source, 1, read, { signal, onLateError });
   }
 
   /** The source, which can be closed though somebody reads it. */
@@ -142,7 +150,9 @@ export class PipelineFlow extends Watcher implements Flow, AsyncIterableIterator
       if (this.#isClosed) return END;
       this.#isInside = true;
       try {
-        return iterator.next();
+        const answer = iterator.next();
+        this.#answer = answer;
+        return answer;
       } finally {
         this.#isInside = false;
       }

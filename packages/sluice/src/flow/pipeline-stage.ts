@@ -129,7 +129,8 @@ export class ItemStage<T, U> extends Stage {
     try {
       if (signal.aborted) throw error;
       const path = typeof this.#onError === "function" ? this.#onError(error, item) : this.#onError;
-      if (path !== "dead-letter") throw error;
+      if (path === "fail") throw error;
+      if (path !== "dead-letter") throw unknownPath(this.name, path, error);
       await flow.onDeadLetter?.({ stage: this.name, item, error });
       this.deadLettered += 1;
       return SET_ASIDE;
@@ -185,3 +186,7 @@ export class WholeStage<T, U> extends Stage {
 }
 
 const PATHS = ["fail", "dead-letter"] as const;
+
+function unknownPath(stage: string, path: unknown, cause: unknown): RangeError {
+  return new RangeError(`onError of stage ${stage} must return fail or dead-letter, got ${String(path)}`, { cause });
+}

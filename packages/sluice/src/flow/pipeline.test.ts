@@ -215,6 +215,59 @@ it("F06.4: a reader that leaves ends all at once, and closes the source before t
   expect([log, late]).toEqual([["a aborted", "a aborted", "source closed", "left"], []]);
 });
 
+it("lets its reader leave though its source stays at the next item, or a whole stage does, and tells how that closes", async () => {
+  const failure = new Error("not closed");
+  const late: unknown[] = [];
+  const log: string[] = [];
+  let arrive = (): void => {};
+  const source = (async function* (): AsyncGenerator<number> {
+    try {
+      yield 1;
+      await new Promise<void>((resolve) => (arrive = resolve));
+      yield 2;
+    } finally {
+      log.push("source closed");
+    }
+    throw failure;
+  })();
+  const { stages } = { stages: { buffer: 1 } };
+  const line = pipeline(source, { onLateError: (error) => late.push(error) }).stage("a", (item) => item, stages);
+  for await (const _ of line) break;
+  log.push("left");
+  arrive();
+  await settle();
+  expect(log).toEqual(["left", "source closed"]);
+
+  const stuck = pipeline([1]).whole("stuck", () => ({ [Symbol.asyncIterator]: () => waits() }), stages);
+  for await (const _ of stuck) break;
+
+  const bare = pipeline(waits());
+  for await (const _ of bare) break;
+  expect(bare.stats().read).toBeGreaterThan(0);
+  expect(late).toEqual([]);
+
+  async function* waits(): AsyncGenerator<number> {
+    yield 1;
+    await new Promise(() => {});
+  }
+});
+
+it("fails with the name of a stage whose onError returns what is no path, and with the error as the cause", async () => {
+  const failure = new Error("item 1");
+  const line = pipeline([1], { onDeadLetter: () => {} }).stage(
+    "charge",
+    () => {
+      throw failure;
+    },
+    { buffer: 1, onError: () => "skip" as "fail" },
+  );
+  await expect(readAll(line)).rejects.toMatchObject({
+    name: "RangeError",
+    message: "onError of stage charge must return fail or dead-letter, got skip",
+    cause: failure,
+  });
+});
+
 it("F06.5: sets aside what a stage could not do, beside the data, and goes on with the rest", async () => {
   const letters: DeadLetter[] = [];
   const line = pipeline(["1", "two", "3", "four"], { onDeadLetter: (letter) => letters.push(letter) })

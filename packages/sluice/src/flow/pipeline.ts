@@ -74,7 +74,10 @@ export class Pipeline<T> implements AsyncIterable<T> {
     this.#flow.close();
   }
 
-  /** Runs it. To leave the loop ends all at once, and closes the source before the loop is left. */
+  /**
+   * Runs it. To leave the loop ends all at once, and closes the source before the loop is left, unless that is at its
+   * next item: then it is told to close, and not waited for.
+   */
   [Symbol.asyncIterator](): AsyncIterableIterator<T, undefined> {
     this.#take();
     return this.#flow as AsyncIterableIterator<T, undefined>;
