@@ -499,7 +499,10 @@ it("knows by what a thing can do when and how to stop it", async () => {
 it("lets a server of Node answer what it has accepted, and cuts what is left when its time is up", async () => {
   const clock = new VirtualClock();
   const answers: (() => void)[] = [];
-  const server = createServer((_, response) => answers.push(() => response.end("done")));
+  const both = Promise.withResolvers<void>();
+  const server = createServer((_, response) => {
+    if (answers.push(() => response.end("done")) === 2) both.resolve();
+  });
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   const ask = (): Promise<string> =>
@@ -510,7 +513,7 @@ it("lets a server of Node answer what it has accepted, and cuts what is left whe
       request.once("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
     });
   const asked = [ask(), ask()];
-  await vi.waitUntil(() => answers.length === 2);
+  await both.promise;
   const stopping = shutdown({ clock, timeoutMs: 1_000 });
   stopping.add("http", server);
   const finished = stopping.stop();
