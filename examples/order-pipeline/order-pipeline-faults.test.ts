@@ -3,7 +3,7 @@ import { CircuitOpenError, type Policy } from "sluice";
 import { seededRandom } from "sluice/testing";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Notify } from "./order-pipeline.ts";
-import { lamp, Stage, times } from "./order-pipeline.stage.ts";
+import { IMPATIENT, lamp, Stage, times } from "./order-pipeline.stage.ts";
 import type { Behaviour } from "./payment-server.ts";
 
 let stage: Stage;
@@ -53,14 +53,14 @@ it("goes on in another process with what was under way, and charges once", async
   stage.server.behave = times(1, "late");
   const ids = Array.from({ length: 30 }, (_, index) => `order-${index}`);
   {
-    await using shop = await stage.shop();
+    await using shop = await stage.shop(IMPATIENT);
     await shop.book.restock("lamp", 20);
     await shop.orders.take(ids.map(lamp));
     shop.orders.start();
     while (stage.server.requests.length === 0) await turn();
   }
   expect(stage.told).toEqual([]);
-  await using shop = await stage.shop();
+  await using shop = await stage.shop(IMPATIENT);
   const { orders, book } = shop;
   orders.start();
   await orders.idle();
@@ -115,7 +115,7 @@ it("has charged each order once, refunded or delivered what was charged, and los
     declined.add(key);
     return "declined";
   };
-  await using shop = await stage.shop();
+  await using shop = await stage.shop(IMPATIENT);
   const { orders, book } = shop;
   await book.restock("lamp", 20);
   const ids = Array.from({ length: 60 }, (_, index) => `order-${index}`);

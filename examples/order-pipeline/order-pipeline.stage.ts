@@ -18,6 +18,8 @@ export interface Shop extends AsyncDisposable {
 export interface ShopOptions {
   readonly breaker?: Policy;
   readonly notify?: Notify;
+  /** For one answer of the payment server: short only where one is to be late, since a machine may be slow too. */
+  readonly timeoutMs?: number;
 }
 
 export class Stage {
@@ -40,11 +42,12 @@ export class Stage {
   async shop({
     breaker = new CircuitBreaker({ cooldownMs: 20 }),
     notify = this.tell,
+    timeoutMs = 20_000,
   }: ShopOptions = {}): Promise<Shop> {
     const path = join(this.#folder, "shop.db");
     const store = await SqliteStore.open({ path, durability: "normal" });
     const book = new OrderBook(path, store);
-    const payments = new Payments({ url: this.server.url, timeoutMs: 250, breaker });
+    const payments = new Payments({ url: this.server.url, timeoutMs, breaker });
     const orders = new OrderPipeline({ store, book, payments, notify, retry: { baseMs: 5, maxMs: 20 } });
     const dispose = async (): Promise<void> => {
       await orders.stop();
@@ -59,6 +62,9 @@ export class Stage {
     rmSync(this.#folder, { recursive: true });
   }
 }
+
+/** For where the server answers too late. */
+export const IMPATIENT: ShopOptions = { timeoutMs: 250 };
 
 export function lamp(id: string): Order {
   return { id, sku: "lamp", quantity: 1, cents: 1_250 };

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { lamp, Stage, times } from "./order-pipeline.stage.ts";
+import { IMPATIENT, lamp, Stage, times } from "./order-pipeline.stage.ts";
 
 let stage: Stage;
 
@@ -22,7 +22,7 @@ it("charges, takes the goods and tells the customer", async () => {
 
 it.each(["late", "lost"] as const)("charges once when the answer of the first charge is %s", async (behaviour) => {
   stage.server.behave = times(1, behaviour);
-  await using shop = await stage.shop();
+  await using shop = await stage.shop(IMPATIENT);
   const { orders, book } = shop;
   await book.restock("lamp", 1);
   await orders.take([lamp("a")]);
@@ -36,7 +36,7 @@ it.each(["well", "late", "lost"] as const)(
   "refunds once what can't be delivered, if the answer is %s",
   async (behaviour) => {
     stage.server.behave = times(1, behaviour, "refund");
-    await using shop = await stage.shop();
+    await using shop = await stage.shop(IMPATIENT);
     const { orders, book } = shop;
     await book.restock("lamp", 1);
     await orders.take([{ ...lamp("a"), quantity: 2 }]);
