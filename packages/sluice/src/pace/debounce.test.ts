@@ -226,16 +226,57 @@ it("J64: takes no notice of a wall clock that is set, either way", async () => {
   expect(runs).toEqual(["150(3)"]);
 });
 
-it("runs nothing once its signal has aborted, has no listener on it, and holds the process no longer than its timer", async () => {
+it("runs nothing once its signal has aborted, listens to it only while a call waits, and then leaves no timer", async () => {
   const life = new AbortController();
+  const listeners = (): number => getEventListeners(life.signal, "abort").length;
   const { clock, runs, debounced } = make(100, { signal: life.signal, leading: true });
   debounced(1);
+  expect(listeners()).toBe(0);
   debounced(2);
-  expect(getEventListeners(life.signal, "abort")).toHaveLength(0);
+  debounced(3);
+  expect(listeners()).toBe(1);
+  await clock.advance(100);
+  expect(listeners()).toBe(0);
+  debounced(4);
+  debounced(5);
   life.abort();
-  expect([debounced.pending(), debounced.flush(), debounced(3)]).toEqual([false, undefined, "ran 1"]);
+  expect([clock.timers, listeners(), debounced.pending(), debounced.flush(), debounced(6)]).toEqual([
+    0,
+    0,
+    false,
+    undefined,
+    "ran 4",
+  ]);
   await clock.runToIdle();
-  expect([runs, clock.now(), debounced(4), clock.timers]).toEqual([["0(1)"], 100, "ran 1", 0]);
+  expect([runs, clock.timers, listeners()]).toEqual([["0(1)", "100(3)", "100(4)"], 0, 0]);
+});
+
+it("runs nothing for who flushes when they hear of the abort, though they hear of it first", () => {
+  const life = new AbortController();
+  life.signal.addEventListener("abort", () => debounced.flush());
+  const { runs, debounced } = make(100, { signal: life.signal });
+  debounced(1);
+  life.abort();
+  expect(runs).toEqual([]);
+});
+
+it("is flushed by nobody within a run: the call that the function made waits on", async () => {
+  const clock = new VirtualClock();
+  const runs: string[] = [];
+  const again = debounce(
+    (left: number): void => {
+      runs.push(`begin ${left}`);
+      if (left > 0) again(left - 1);
+      expect([again.flush(), again.pending()]).toEqual([undefined, left > 0]);
+      runs.push(`end ${left} at ${clock.now()}`);
+    },
+    100,
+    { clock },
+  );
+  again(1);
+  again.flush();
+  await clock.runToIdle();
+  expect(runs).toEqual(["begin 1", "end 1 at 0", "begin 0", "end 0 at 100"]);
 });
 
 it("keeps nothing of a call that was run or dropped", async () => {
@@ -272,6 +313,9 @@ it("refuses bad options", () => {
   for (const bad of [-1, Number.NaN, Infinity]) expect(() => debounce(() => {}, bad)).toThrow(RangeError);
   expect(() => debounce(() => {}, 100, { maxWaitMs: 99 })).toThrow(RangeError);
   expect(() => debounce(() => {}, "100" as unknown as number)).toThrow(TypeError);
+  expect(() => debounce(undefined as unknown as () => void, 100)).toThrow("fn must be a function, got undefined");
+  for (const signal of [{}, null] as unknown as AbortSignal[])
+    expect(() => debounce(() => {}, 100, { signal })).toThrow(TypeError);
 });
 
 it("takes an option that is undefined for one that is left out", async () => {

@@ -15,8 +15,8 @@ export interface DebounceOptions extends PacedOptions {
 }
 
 /**
- * `fn`, run `waitMs` after the last call of a burst, with the arguments and the `this` of that call. With `leading`, the
- * first call is run at once, and the last one too if it is another. At least 0, and finite. What `fn` throws is thrown by
+ * `fn`, run `waitMs` (at least 0, and finite) after the last call of a burst, with the arguments and the `this` of that
+ * call. With `leading`, the first call is run at once, and the last one too if it is another. What `fn` throws is thrown by
  * the call or the `flush` that ran it, and by the timer otherwise, where it is an uncaught exception. A call that `fn` makes
  * itself waits for its turn.
  */

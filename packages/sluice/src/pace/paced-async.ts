@@ -21,7 +21,7 @@ export interface PacedAsync<This, Args extends unknown[], R> extends Disposable 
   (this: This, ...args: Args): Promise<R>;
   /** Calls that wait reject with `ClearedError`. A run that has begun goes on. */
   cancel(): void;
-  /** Runs the call that waits now; resolves as that does, with undefined if none waits. */
+  /** Runs the call that waits now; resolves as that does, with undefined if none waits, or within a run. */
   flush(): Promise<R | undefined>;
   /** Whether a call waits to be run. */
   pending(): boolean;
@@ -65,9 +65,9 @@ export function pacedAsync<This, Args extends unknown[], R>(
   };
 
   const flush = async (): Promise<R | undefined> => {
-    if (!paced.pending()) return undefined;
+    const before = lastRun;
     paced.flush();
-    return lastRun;
+    return lastRun === before ? undefined : lastRun;
   };
 
   return Object.assign(call, { cancel, flush, pending: () => paced.pending(), [dispose]: cancel });

@@ -8,11 +8,13 @@
  */
 import type { Clock, Timer } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
+import { checkFunction } from "../internal/check.ts";
+import { coarseNow } from "../internal/coarse-now.ts";
 
 export interface PacedOptions {
   /** Runs the last call too, if it was not run at once. Without it, such a call is dropped. @default true */
   readonly trailing?: boolean | undefined;
-  /** Once it has aborted, nothing is run: calls do nothing, and one that waits is dropped. Nothing listens to it. */
+  /** Once it has aborted, nothing is run: calls do nothing, and one that waits is dropped. Listened to while one waits. */
   readonly signal?: AbortSignal | undefined;
   /** @default systemClock */
   readonly clock?: Clock | undefined;
@@ -24,7 +26,7 @@ export interface Paced<This, Args extends unknown[], R> {
   (this: This, ...args: Args): R | undefined;
   /** Drops the call that waits, and forgets that there were any. */
   cancel(): void;
-  /** Runs the call that waits now, and returns what it returned; undefined if none waits. */
+  /** Runs the call that waits now, and returns what it returned; undefined if none waits, or within a run. */
   flush(): R | undefined;
   /** Whether a call waits to be run. */
   pending(): boolean;
@@ -37,10 +39,15 @@ export function paced<This, Args extends unknown[], R>(
   leading: boolean,
   { trailing = true, signal, clock = systemClock }: PacedOptions,
 ): Paced<This, Args, R> {
-  // I1  a timer is set exactly while a call waits; its `this` and its arguments are the first `count` of `kept`
+  // I1  a timer is set, and the signal listened to, exactly while a call waits. Its `this` is `self`, its arguments are
+  //     `first` and, from the second on, those in `others`, `count` in all
   // I2  when fn is called, all is as after its run: it may throw, call again or cancel
   // I3  fn is never called within itself: such a call waits
-  let kept: unknown[] = [];
+  checkFunction("fn", fn);
+  if (signal !== undefined) checkFunction("signal.addEventListener", signal?.addEventListener);
+  let self: unknown;
+  let first: unknown; // apart from the others: to write to an array takes as long as all the rest
+  let others: unknown[] = [];
   let count = 0;
   let timer: Timer | undefined;
   let calledAt = -Infinity;
@@ -49,17 +56,21 @@ export function paced<This, Args extends unknown[], R>(
   let result: R | undefined;
 
   function call(this: This, ...args: Args): R | undefined {
-    kept[0] = this;
-    count = args.length + 1;
-    for (let i = 1; i < count; i += 1) kept[i] = args[i - 1]; // to keep `args` itself would take longer than all the rest
-    const now = clock.coarseNow?.() ?? clock.now();
+    self = this;
+    first = args[0];
+    count = args.length;
+    for (let i = 1; i < count; i += 1) others[i] = args[i]; // to keep `args` itself would take longer than all the rest
+    const now = coarseNow(clock);
     if ((now === calledAt && timer) || signal?.aborted) return result; // within a burst nothing else has changed
     const isEdge = !(leftMs(now) > 0); // before the first call it is no number
     calledAt = now;
     if (isEdge && !isRunning && (leading || (timer && now - ranAt >= maxWaitMs))) return run(); // or the timer is late
     if (isEdge && !timer) ranAt = now;
-    if (trailing) timer ??= clock.setTimer(leftMs(now), task);
-    else kept = [];
+    if (!trailing) drop();
+    else if (!timer) {
+      signal?.addEventListener("abort", drop); // first: it may throw
+      timer = clock.setTimer(leftMs(now), task);
+    }
     return result;
   }
 
@@ -68,18 +79,20 @@ export function paced<This, Args extends unknown[], R>(
 
   /** Makes the call that waits none. */
   const drop = (): void => {
+    if (timer) signal?.removeEventListener("abort", drop);
     timer?.cancel();
-    timer = undefined;
-    kept = [];
+    timer = self = first = undefined;
+    others = [];
   };
 
   const run = (): R => {
-    const waiting = kept.slice(0, count) as [This, ...Args];
+    others[0] = first;
+    const [waiting, args] = [self as This, others.slice(0, count) as Args];
     drop();
     ranAt = clock.now();
     isRunning = true;
     try {
-      return (result = fn.call(...waiting));
+      return (result = fn.apply(waiting, args));
     } finally {
       isRunning = false;
     }
@@ -87,7 +100,7 @@ export function paced<This, Args extends unknown[], R>(
 
   const pending = (): boolean => !!timer && !signal?.aborted;
 
-  const flush = (): R | undefined => (pending() ? run() : undefined);
+  const flush = (): R | undefined => (pending() && !isRunning ? run() : undefined);
 
   const task = {
     onTimer() {

@@ -11,8 +11,8 @@ export interface ThrottleOptions extends PacedOptions {
 }
 
 /**
- * `fn`, run at most once in `waitMs`: a call at once if it can, and else the last of those made meanwhile as soon as it
- * may, which begins the next `waitMs`. At least 0, and finite. What `fn` throws is thrown by the call or the `flush` that
+ * `fn`, run at most once in `waitMs` (at least 0, and finite): a call at once if it can, and else the last of those made
+ * meanwhile as soon as it may, which begins the next `waitMs`. What `fn` throws is thrown by the call or the `flush` that
  * ran it, and by the timer otherwise, where it is an uncaught exception. A call that `fn` makes itself waits for its turn.
  */
 export function throttle<This, Args extends unknown[], R>(
