@@ -5,23 +5,23 @@
 import { AsyncContext } from "../internal/async-context.ts";
 
 export class Activity {
-  // I1  `parent` went on when this one began: who starts the next of his kind for ever leaves no chain behind
-  readonly parent: Activity | undefined;
+  // I1  all above it went on when it began, or when another began within it: who starts the next of his kind for ever
+  //     leaves no chain behind, be it before or after his own end
+  parent: Activity | undefined;
   isOver = false;
 
   /** Within who runs now. */
   constructor() {
-    let parent = context.get();
-    while (parent?.isOver === true) parent = parent.parent;
-    this.parent = parent;
+    this.parent = unlessOver(context.get());
+    for (let above = this.parent; above !== undefined; above = above.parent) above.parent = unlessOver(above.parent);
   }
 }
 
-/** Whether `activity` is `other`, or descends from it. */
-export function isWithin(activity: Activity, other: Activity): boolean {
-  let each: Activity | undefined = activity;
-  while (each !== undefined && each !== other) each = each.parent;
-  return each !== undefined;
+/** `activity`, or the next above it that goes on. */
+function unlessOver(activity: Activity | undefined): Activity | undefined {
+  let each = activity;
+  while (each?.isOver === true) each = each.parent;
+  return each;
 }
 
 const context = new AsyncContext<Activity | undefined>();

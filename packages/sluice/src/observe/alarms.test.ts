@@ -121,6 +121,24 @@ it("lets the trouble of one thing's stats keep no alarm from the others, and cle
   expect([thing, other]).toHaveLength(2);
 });
 
+function watchOne(rule: object): unknown {
+  return watchAlarms([rule as AlarmRule], { clock: new VirtualClock() });
+}
+
+it("refuses a rule that could never be right", () => {
+  expect(() => watchAlarms({} as never)).toThrow("rules must be a list, got object");
+  expect(() => watchOne({ measure: "depth", above: 1 })).toThrow("measure must be one of age, held, rejected-share");
+  expect(() => watchOne({ measure: "age", above: Number.NaN })).toThrow("above must be finite and >= 0, got NaN");
+  expect(() => watchOne({ measure: "rejected-share", above: 50 })).toThrow("above must be <= 1, got 50");
+  expect(() => watchOne({ measure: "age", above: 5, clearAt: 6 })).toThrow(
+    "clearAt must be <= above, which is 5, got 6",
+  );
+  expect(() => watchOne({ measure: "age", above: 5, name: 7 })).toThrow("name must be a string, got number");
+  expect(() => watchOne({ measure: "age", above: 5, dependency: null })).toThrow(
+    "dependency must be a string, got null",
+  );
+});
+
 it("stops once and for all, and leaves no timer", async () => {
   const clock = new VirtualClock();
   const watch = watchAlarms([], { clock });

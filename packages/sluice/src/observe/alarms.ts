@@ -1,7 +1,15 @@
 /** Thresholds that are watched: each alarm is raised once, and again only after it was cleared. */
 import type { Clock, Timer, TimerTask } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
-import { checkInteger, checkMs, checkNumber, checkOneOf } from "../internal/check.ts";
+import {
+  checkInteger,
+  checkMs,
+  checkNumber,
+  checkOneOf,
+  checkShare,
+  checkString,
+  wrongType,
+} from "../internal/check.ts";
 import { dispose } from "../internal/dispose.ts";
 import { tellOf } from "./events.ts";
 import { ages, heldTimes, type Measured, RejectedShares } from "./measure.ts";
@@ -15,7 +23,7 @@ export interface AlarmRule {
    * which needs `enable` · `rejected-share`: of the calls since the last look those that were turned away, 0 to 1.
    */
   readonly measure: "age" | "held" | "rejected-share";
-  /** Raised when the measure is above this. At least 0. */
+  /** Raised when the measure is above this. At least 0; a share is at most 1. */
   readonly above: number;
   /** Cleared when the measure is no longer above this: some way below, or it flutters. At least 0. @default 0.8 × above */
   readonly clearAt?: number | undefined;
@@ -30,7 +38,7 @@ export interface AlarmOptions {
   readonly everyMs?: number | undefined;
   /** Fewer calls than this between two looks have no share, and change nothing. An integer >= 1. @default 10 */
   readonly minCalls?: number | undefined;
-  /** @default systemClock */
+  /** Says when to look, and tells `held`: must be that of `enable`, where that is on. @default systemClock */
   readonly clock?: Clock | undefined;
 }
 
@@ -72,6 +80,7 @@ class Alarms implements AlarmWatch, TimerTask {
   #isOver = false;
 
   constructor(rules: readonly AlarmRule[], { everyMs = 1_000, minCalls = 10, clock = systemClock }: AlarmOptions) {
+    if (!Array.isArray(rules)) throw wrongType("rules", rules, "a list");
     this.#raised = new Map(rules.map((rule) => [checkRule(rule), new Map()]));
     this.#everyMs = checkMs("everyMs", everyMs, { min: 1 });
     this.#shares = new RejectedShares(checkInteger("minCalls", minCalls, { min: 1 }));
@@ -110,10 +119,13 @@ class Alarms implements AlarmWatch, TimerTask {
 }
 
 function checkRule(rule: AlarmRule): CheckedRule {
-  checkOneOf("measure", rule.measure, ["age", "held", "rejected-share"]);
-  const above = checkNumber("above", rule.above, { min: 0 });
+  const measure = checkOneOf("measure", rule.measure, ["age", "held", "rejected-share"]);
+  const above =
+    measure === "rejected-share" ? checkShare("above", rule.above) : checkMs("above", rule.above, { min: 0 });
   const clearAt = checkNumber("clearAt", rule.clearAt ?? above * DEFAULT_CLEAR_SHARE, { min: 0 });
   if (clearAt > above) throw new RangeError(`clearAt must be <= above, which is ${above}, got ${clearAt}`);
+  if (rule.name !== undefined) checkString("name", rule.name);
+  if (rule.dependency !== undefined) checkString("dependency", rule.dependency);
   return { ...rule, clearAt };
 }
 

@@ -1,5 +1,5 @@
 /** What the program calls, and how much that can take: to be held against the limits that name it. */
-import { checkInteger } from "../internal/check.ts";
+import { checkInteger, checkString } from "../internal/check.ts";
 
 export interface DependencyOptions {
   /** Calls it can take at once, from all processes together. An integer >= 1. */
@@ -17,7 +17,7 @@ const declared = new Map<string, Dependency>();
 
 /** Says what the dependency that options of limits name by `dependency` can take. A later word replaces an earlier one. */
 export function declareDependency(name: string, options: DependencyOptions): void {
-  if (typeof name !== "string") throw new TypeError(`name must be a string, got ${typeof name}`);
+  checkString("name", name);
   const capacity = checkInteger("capacity", options.capacity, { min: 1 });
   const replicas = checkInteger("replicas", options.replicas ?? 1, { min: 1 });
   declared.set(name, { capacity, replicas });

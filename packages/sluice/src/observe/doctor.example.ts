@@ -27,15 +27,15 @@ stop();
 
 // Prints:
 // stalled: mutex stock
-// H01 mutex "stock" gave out 20 s ago what it has not got back
+// H01 mutex "stock" has not got back what it gave out 20 s ago
 //      hold it by `run(fn)` or `using`, so that it goes back on every path, and hold it for no longer than needed
-// H01 mutex "ledger" gave out 20 s ago what it has not got back
+// H01 mutex "ledger" has not got back what it gave out 20 s ago
 //      hold it by `run(fn)` or `using`, so that it goes back on every path, and hold it for no longer than needed
-// H01 semaphore "printers" gave out 20 s ago what it has not got back
+// H01 semaphore "printers" has not got back what it gave out 20 s ago
 //      hold it by `run(fn)` or `using`, so that it goes back on every path, and hold it for no longer than needed
-// H03 mutex "stock" is waited for by who holds mutex "ledger", in a ring, for 20 s
+// H03 mutex "stock" is held up by one who waits for mutex "ledger", which is held up by one who waits for mutex "stock", all for 20 s
 //      take all at once with `acquireAll`, or take them in one order everywhere
-// H07 mutex "stock" has all 1 taken and 1 waiting, the oldest for 20 s
+// H07 mutex "stock" has 1 of 1 taken and 1 waiting, the oldest for 20 s
 //      widen it if what it protects can take more, else turn work away earlier; give slow work a limiter of its own
-// H07 mutex "ledger" has all 1 taken and 1 waiting, the oldest for 20 s
+// H07 mutex "ledger" has 1 of 1 taken and 1 waiting, the oldest for 20 s
 //      widen it if what it protects can take more, else turn work away earlier; give slow work a limiter of its own

@@ -68,7 +68,7 @@ const CHECKS: readonly ((exam: Exam) => readonly Report[])[] = [
 
 /**
  * Looks at all that has a name, and with `enable` at what is held and who waits, and reports what is wrong, by id.
- * Some faults show only over time, so ask every few seconds: trends need three looks, and what stands still two.
+ * Some faults show only over time, so ask every few seconds: trends need four looks, and what stands still two.
  */
 export function doctor(options: DoctorOptions = {}): Report[] {
   const { clock = systemClock } = options;

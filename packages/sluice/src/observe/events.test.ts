@@ -115,6 +115,20 @@ it("calls listeners when the code that was running has ended, so that none can a
   stop();
 });
 
+it("tells a newcomer nothing of what happened before, though others have yet to hear of it", async () => {
+  const [log, late]: [string[], string[]] = [[], []];
+  const stops = [onEvent(({ name }) => log.push(name))];
+  const sem = new Semaphore(1);
+  sem.close();
+  stops.push(onEvent(({ name }) => late.push(name)));
+  await sem.acquire().catch(() => {});
+  await turn();
+  expect([log, late]).toEqual([["closed", "rejected"], ["rejected"]]);
+  sem.close();
+  expect(() => onEvent(5 as never)).toThrow("listener must be a function, got number");
+  for (const stop of stops) stop();
+});
+
 it("lets no listener harm another", async () => {
   const others = process.listeners("unhandledRejection");
   process.removeAllListeners("unhandledRejection");

@@ -1,4 +1,5 @@
 /** What happens to the primitives, told as it happens. While nobody listens it costs one comparison. */
+import { checkFunction } from "../internal/check.ts";
 import { Emitter } from "../internal/emitter.ts";
 import { setNotice } from "../internal/probe.ts";
 import { type Subject, subjectOf } from "./subject.ts";
@@ -35,7 +36,11 @@ let pending: ObservedEvent[] = [];
  * nobody else's trouble. Returns how to stop.
  */
 export function onEvent(listener: (event: ObservedEvent) => void): () => void {
-  const stop = emitter.add(listener);
+  checkFunction("listener", listener);
+  const earlier = new Set(pending); // of this turn, and not told yet
+  const stop = emitter.add((event) => {
+    if (!earlier.delete(event)) listener(event);
+  });
   setNotice(tell);
   return () => {
     stop();

@@ -55,9 +55,12 @@ export interface FanOut extends Origin {
 /** Failures that nobody was told of, of things of one kind and name. */
 export interface Unseen {
   readonly subject: Subject;
-  count: number;
-  last: unknown;
+  readonly count: number;
+  readonly last: unknown;
 }
+
+/** Of so many names failures are kept: names may be made up as the program goes on. */
+const MAX_UNSEEN = 1_000;
 
 interface Origin {
   readonly stack: string;
@@ -69,6 +72,7 @@ export class Ledger implements Probe {
   // I2  nothing in here refers to a target, a permit or a wait but weakly
   /** Of those within a branch of another. */
   widest: FanOut | undefined;
+  /** By title, whoever failed last at the end. */
   readonly unseen: Map<string, Unseen> = new Map();
   readonly #clock: Clock;
   readonly #stacks: boolean;
@@ -166,8 +170,12 @@ export class Ledger implements Probe {
     for (const oldest of known) if (known.size > parties) known.delete(oldest);
   }
 
+  /** Over when a promise of the runtime that `fn` returned has settled: any other thenable is its caller's to ask. */
   enter<T>(fn: () => T): T {
-    return inActivity(new Activity(), fn);
+    const by = new Activity();
+    const onEnd = (): void => void (by.isOver = true);
+    const result = inActivity(by, fn);
+    return result instanceof Promise && result.constructor === Promise ? (result.finally(onEnd) as T) : result;
   }
 
   fannedOut(width: number, depth: number): void {
@@ -177,9 +185,10 @@ export class Ledger implements Probe {
   /** Something failed, and nobody but who watches hears of it. */
   failed(subject: Subject, error: unknown): void {
     const key = titleOf(subject);
-    const before = this.unseen.get(key);
-    if (before === undefined) this.unseen.set(key, { subject, count: 1, last: error });
-    else [before.count, before.last] = [before.count + 1, error];
+    const count = (this.unseen.get(key)?.count ?? 0) + 1;
+    this.unseen.delete(key);
+    this.unseen.set(key, { subject, count, last: error });
+    for (const oldest of this.unseen.keys()) if (this.unseen.size > MAX_UNSEEN) this.unseen.delete(oldest);
   }
 
   #lender(target: object): Lender {

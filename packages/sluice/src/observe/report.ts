@@ -35,7 +35,7 @@ const DIAGNOSES: Readonly<Record<DiagnosisId, Diagnosis>> = {
   },
   H02: {
     failureModes: ["F01.2", "F10.1"],
-    remedy: "let who ends close or fail what others wait for, and give waits a `signal` or `timeoutMs`",
+    remedy: "have whoever ends close or fail what others wait for, and give waits a `signal` or `timeoutMs`",
   },
   H03: {
     failureModes: ["F07.2", "F08.1", "F09.3", "F10.2", "F11.5"],
@@ -64,11 +64,11 @@ const DIAGNOSES: Readonly<Record<DiagnosisId, Diagnosis>> = {
   },
   H09: {
     failureModes: ["F02.4", "F06.5"],
-    remedy: "look at the error, and name a sink for those to come",
+    remedy: "look at the error, and name a sink for those to come, as `onLateError` or what its options call it",
   },
   H11: {
     failureModes: ["F11.1", "F11.2", "F11.4"],
-    remedy: "make the count that of those who really come, and let who leaves deregister or fail",
+    remedy: "count only those who really come, and have whoever leaves early deregister or fail",
   },
   H12: {
     failureModes: ["F01.1", "F02.3", "F10.3"],
@@ -123,22 +123,21 @@ export interface Report {
   readonly remedy: string;
 }
 
-/** `says` goes on where the title of the subject ends. */
-export function report(id: DiagnosisId, subject: Subject, says: string, facts: Readonly<Record<string, Fact>>): Report {
-  const { failureModes, remedy } = DIAGNOSES[id];
-  return reportAs(id, subject, says, facts, failureModes, remedy);
-}
-
-/** As `report`, for who knows more about it. */
-export function reportAs(
+/** `says` goes on where the title of the subject ends; `known` is what is known better than by the id. */
+export function report(
   id: DiagnosisId,
   subject: Subject,
   says: string,
   facts: Readonly<Record<string, Fact>>,
-  failureModes: readonly string[],
-  remedy: string,
+  known: Partial<Diagnosis> = {},
 ): Report {
+  const { failureModes, remedy } = { ...DIAGNOSES[id], ...known };
   return { id, failureModes, subject, evidence: `${titleOf(subject)} ${says}`, facts, remedy };
+}
+
+/** `1 call`, `2 calls`, for sentences. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** `1.5 s`, for sentences. */

@@ -3,7 +3,7 @@
  * himself. The largest set of waits of which that is true is what no grant will ever end.
  */
 import type { Stats } from "../internal/names.ts";
-import { type Activity, isWithin } from "./activity.ts";
+import type { Activity } from "./activity.ts";
 import type { Hold, Lender, Waiting } from "./ledger.ts";
 import { readingsOf } from "./readings.ts";
 
@@ -12,26 +12,31 @@ type Obstacle = Hold | Activity;
 
 export class WaitFor {
   // I1  a wait is in #stuck only if its lender's holds, or parties, are known and stuck: all of them, or one where one is enough
+  // I2  a lender is judged anew only when an activity among its obstacles has lost its last stuck wait
   readonly #stuck = new Set<Waiting>();
-  /** Waits of an activity and of those that descend from it. */
-  readonly #within = new Map<Activity, Waiting[]>();
+  /** The stuck waits of an activity and of those that descend from it. */
+  readonly #within = new Map<Activity, Set<Waiting>>();
+  readonly #obstacles = new Map<Lender, readonly Obstacle[]>();
 
   /** Of the waits that have lasted `stallMs`. */
   constructor(lenders: readonly Lender[], now: number, stallMs: number) {
+    const waitsOf = new Map<Lender, readonly Waiting[]>();
+    const blockedBy = new Map<Activity, Lender[]>();
     for (const lender of lenders) {
-      for (const wait of lender.waits) {
-        if (now - wait.since < stallMs) continue;
-        this.#stuck.add(wait);
-        for (let by = wait.by; by !== undefined; by = by.parent) {
-          const waits = this.#within.get(by);
-          if (waits === undefined) this.#within.set(by, [wait]);
-          else waits.push(wait);
-        }
-      }
+      const waits = [...lender.waits].filter(({ since }) => now - since >= stallMs);
+      if (waits.length === 0) continue;
+      waitsOf.set(lender, waits);
+      for (const wait of waits) this.#add(wait);
+      const obstacles = obstaclesOf(lender);
+      this.#obstacles.set(lender, obstacles);
+      for (const by of new Set(obstacles.map(actorOf))) if (by !== undefined) pushTo(blockedBy, by, lender);
     }
-    for (let before = Infinity; before > this.#stuck.size;) {
-      before = this.#stuck.size;
-      for (const wait of this.#stuck) if (!this.#isStuck(wait)) this.#stuck.delete(wait);
+    const doubtful = [...waitsOf.keys()];
+    for (let lender = doubtful.pop(); lender !== undefined; lender = doubtful.pop()) {
+      const waits = waitsOf.get(lender);
+      if (waits === undefined || this.#isBlocked(lender)) continue;
+      waitsOf.delete(lender);
+      for (const wait of waits) for (const freed of this.#remove(wait)) doubtful.push(...(blockedBy.get(freed) ?? []));
     }
   }
 
@@ -40,24 +45,46 @@ export class WaitFor {
     const done = new Set<Waiting>();
     const rings: Waiting[][] = [];
     for (const start of this.#stuck) {
-      const path: Waiting[] = [];
+      const path = new Set<Waiting>();
       let wait: Waiting | undefined = start;
-      for (; wait !== undefined && !done.has(wait) && !path.includes(wait); wait = this.#next(wait)) path.push(wait);
-      if (wait !== undefined && !done.has(wait)) rings.push(path.slice(path.indexOf(wait)));
+      for (; wait !== undefined && !done.has(wait) && !path.has(wait); wait = this.#next(wait)) path.add(wait);
+      const steps = [...path];
+      if (wait !== undefined && !done.has(wait)) rings.push(steps.slice(steps.indexOf(wait)));
       for (const each of path) done.add(each);
     }
     return rings;
   }
 
-  #isStuck({ lender }: Waiting): boolean {
-    const obstacles = obstaclesOf(lender);
+  #add(wait: Waiting): void {
+    this.#stuck.add(wait);
+    for (let by = wait.by; by !== undefined; by = by.parent) {
+      const waits = this.#within.get(by);
+      if (waits === undefined) this.#within.set(by, new Set([wait]));
+      else waits.add(wait);
+    }
+  }
+
+  /** Gives the activities in which nothing is stuck any more. */
+  #remove(wait: Waiting): Activity[] {
+    this.#stuck.delete(wait);
+    const freed: Activity[] = [];
+    for (let by = wait.by; by !== undefined; by = by.parent) {
+      const waits = this.#within.get(by);
+      waits?.delete(wait);
+      if (waits?.size === 0) freed.push(by);
+    }
+    return freed;
+  }
+
+  #isBlocked(lender: Lender): boolean {
+    const obstacles = this.#obstacles.get(lender) ?? [];
     if (obstacles.length === 0) return false;
     const isStuck = (each: Obstacle): boolean => isCollected(each) || this.#through(each) !== undefined;
     return needsAll(lender) ? obstacles.some(isStuck) : obstacles.every(isStuck) && isKnown(lender);
   }
 
   #next({ lender }: Waiting): Waiting | undefined {
-    for (const obstacle of obstaclesOf(lender)) {
+    for (const obstacle of this.#obstacles.get(lender) ?? []) {
       const wait = this.#through(obstacle);
       if (wait !== undefined) return wait;
     }
@@ -66,15 +93,27 @@ export class WaitFor {
 
   /** A stuck wait that keeps `obstacle` from going away. */
   #through(obstacle: Obstacle): Waiting | undefined {
-    const by = "lender" in obstacle ? obstacle.by : obstacle;
-    return by === undefined ? undefined : this.#within.get(by)?.find((wait) => this.#stuck.has(wait));
+    const by = actorOf(obstacle);
+    const [first] = (by === undefined ? undefined : this.#within.get(by)) ?? [];
+    return first;
   }
+}
+
+function actorOf(obstacle: Obstacle): Activity | undefined {
+  return "lender" in obstacle ? obstacle.by : obstacle;
 }
 
 function obstaclesOf({ holds, parties, waits }: Lender): Obstacle[] {
   if (parties.size === 0) return [...holds];
-  const present = [...waits].map(({ by }) => by).filter((by) => by !== undefined);
-  return [...parties].filter((party) => !present.some((by) => isWithin(by, party)));
+  const present = new Set<Activity>();
+  for (const wait of waits) for (let by = wait.by; by !== undefined; by = by.parent) present.add(by);
+  return [...parties].filter((party) => !present.has(party));
+}
+
+function pushTo<K, V>(map: Map<K, V[]>, key: K, value: V): void {
+  const values = map.get(key);
+  if (values === undefined) map.set(key, [value]);
+  else values.push(value);
 }
 
 function isCollected(obstacle: Obstacle): boolean {

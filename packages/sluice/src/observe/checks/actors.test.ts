@@ -19,7 +19,7 @@ it("F07.3: H18 tells of a message that an actor has been at for long, and how ma
   expect(reports()).toMatchObject([
     {
       failureModes: ["F07.3"],
-      evidence: 'actor "blocked" has been at one message for 5 s, and 2 others wait for it',
+      evidence: 'actor "blocked" has been at one message for 5 s, with 2 more in line',
       facts: { ranMs: 5_000, waiting: 2 },
     },
   ]);

@@ -7,7 +7,7 @@ export function slowMessages({ looks, thresholds }: Exam): Report[] {
     const ranMs = Number(stats["oldestRunMs"]);
     if (subject.kind !== "actor" || ranMs < thresholds.stallMs) return [];
     const { depth = 0 } = readings;
-    const says = `has been at one message for ${span(ranMs)}, and ${depth} others wait for it`;
+    const says = `has been at one message for ${span(ranMs)}, with ${depth} more in line`;
     return [report("H18", subject, says, { ranMs, waiting: depth })];
   });
 }

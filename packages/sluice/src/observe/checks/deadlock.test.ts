@@ -48,7 +48,8 @@ it("F10.2: H03 tells of two semaphores that are taken in opposite orders, where 
     id: "H03",
     failureModes: ["F07.2", "F08.1", "F09.3", "F10.2", "F11.5"],
     subject: { kind: "semaphore", name: "ring-a" },
-    evidence: 'semaphore "ring-a" is waited for by who holds semaphore "ring-b", in a ring, for 5 s',
+    evidence:
+      'semaphore "ring-a" is held up by one who waits for semaphore "ring-b", which is held up by one who waits for semaphore "ring-a", all for 5 s',
     facts: { waitedMs: 5_000, waits: 2, path: 'semaphore "ring-a" → semaphore "ring-b"' },
   });
   const stacks = String(report?.facts["waitsAt"]).split("\n\n");
@@ -88,7 +89,10 @@ it("finds a ring of three, once, and whoever stands behind it is no part of it",
   await turn();
   void a.run(() => {});
   await clock.advance(5_000);
-  expect(rings(clock)).toMatchObject([{ facts: { waits: 3 } }]);
+  const says =
+    'mutex "ring3-c" is held up by one who waits for mutex "ring3-a", which is held up by one who waits for mutex ' +
+    '"ring3-b", which is held up by one who waits for mutex "ring3-c", all for 5 s';
+  expect(rings(clock)).toMatchObject([{ evidence: says, facts: { waits: 3 } }]);
 });
 
 it("tells of who waits under a mutex for the same mutex", async () => {
@@ -98,7 +102,12 @@ it("tells of who waits under a mutex for the same mutex", async () => {
   void mutex.run(() => mutex.run(() => {}));
   await clock.advance(5_000);
   expect(rings(clock)).toMatchObject([
-    { id: "H03", evidence: 'mutex "ring-self" is waited for by who holds it, for 5 s', facts: { waits: 1 } },
+    {
+      id: "H03",
+      evidence: 'mutex "ring-self" is waited for by those who hold it, for 5 s',
+      facts: { waits: 1 },
+      remedy: expect.stringContaining("take it once"),
+    },
   ]);
 });
 
@@ -115,7 +124,7 @@ it("F02.2: H04 tells of a limiter whose calls all wait for slots of their own", 
     {
       id: "H04",
       failureModes: ["F02.2"],
-      evidence: 'limiter "ring-limiter" is waited for by who holds it, for 5 s',
+      evidence: 'limiter "ring-limiter" is waited for by those who hold it, for 5 s',
     },
   ]);
 });
@@ -127,7 +136,7 @@ it("F02.2: H04 tells of a group whose children all wait for children of their ow
   const parents = [1, 2].map(() => group.run(() => turn().then(() => group.run(() => {}))));
   await turn();
   await clock.advance(5_000);
-  const evidence = "a task-group without a name is waited for by who holds it, for 5 s";
+  const evidence = "a task-group without a name is waited for by those who hold it, for 5 s";
   expect(rings(clock)).toMatchObject([{ id: "H04", failureModes: ["F02.2"], evidence }]);
   group.abort(new Error("enough"));
   await Promise.allSettled(parents);

@@ -15,7 +15,7 @@ export function deadlockReport(ring: readonly Waiting[], now: number): Report {
   if (first === undefined) throw new RangeError("ring must have at least one wait, got none");
   const lenders = new Set(ring.map(({ lender }) => lender));
   const { subject } = first.lender;
-  const waitedMs = now - Math.max(...ring.map(({ since }) => since));
+  const waitedMs = ring.reduce((least, { since }) => Math.min(least, now - since), Infinity);
   const facts = {
     waitedMs,
     waits: ring.length,
@@ -23,13 +23,17 @@ export function deadlockReport(ring: readonly Waiting[], now: number): Report {
     waitsAt: ring.map(({ stack }) => stack).join("\n\n"),
   };
   if (lenders.size > 1) {
-    const others = [...lenders].slice(1).map((lender) => titleOf(lender.subject));
-    const says = `is waited for by who holds ${others.join(", by who holds ")}, in a ring, for ${span(waitedMs)}`;
-    return report("H03", subject, says, facts);
+    const names = [...[...lenders].slice(1), first.lender].map((lender) => titleOf(lender.subject));
+    const says = `is held up by one who waits for ${names.join(", which is held up by one who waits for ")}`;
+    return report("H03", subject, `${says}, all for ${span(waitedMs)}`, facts);
   }
-  const says = `is waited for by who holds it, for ${span(waitedMs)}`;
-  return report(SLOTS.has(subject.kind) ? "H04" : "H03", subject, says, facts);
+  const says = `is waited for by those who hold it, for ${span(waitedMs)}`;
+  if (SLOTS.has(subject.kind)) return report("H04", subject, says, facts);
+  return report("H03", subject, says, facts, { remedy: SELF_REMEDY });
 }
+
+const SELF_REMEDY =
+  "take it once: hand on to what is called inside what you hold, or call what needs no lock of its own";
 
 /** What has slots in which functions run. */
 const SLOTS: ReadonlySet<string> = new Set(["limiter", "adaptive-limiter", "task-group"]);

@@ -23,7 +23,7 @@ it("F05.3: H17 tells of children that run on after their group was cancelled", a
     {
       id: "H17",
       failureModes: ["F05.3"],
-      evidence: 'task-group "deaf-children" was cancelled, and 1 of its children run on, the oldest since 60 s ago',
+      evidence: 'task-group "deaf-children" was cancelled, but has 1 still running, the oldest for 60 s',
       facts: { running: 1, runMs: 60_000 },
     },
   ]);

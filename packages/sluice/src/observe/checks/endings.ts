@@ -1,19 +1,19 @@
 /** H17 and H20: work that goes on though nobody wants it any more, and a shutdown that doesn't come to its end. */
 import type { Exam } from "../exam.ts";
-import { report, type Report, span } from "../report.ts";
+import { counted, report, type Report, span } from "../report.ts";
 
 /** H17 */
 export function abandoned({ looks, thresholds }: Exam): Report[] {
   return looks.flatMap(({ subject, stats }) => {
     const still = Number(stats["abandoned"] ?? 0);
     if (still > 0) {
-      const says = `has ${still} calls that run on without a slot, since nobody waits for them any more`;
+      const says = `has ${counted(still, "call")} still running without a slot, for which nobody waits any more`;
       return [report("H17", subject, says, { abandoned: still })];
     }
     const runMs = Number(stats["oldestRunMs"] ?? 0);
     if (stats["state"] !== "cancelled" || stats["running"] === 0 || runMs < thresholds.stallMs) return [];
     const running = Number(stats["running"]);
-    const says = `was cancelled, and ${running} of its children run on, the oldest since ${span(runMs)} ago`;
+    const says = `was cancelled, but has ${running} still running, the oldest for ${span(runMs)}`;
     return [report("H17", subject, says, { running, runMs })];
   });
 }

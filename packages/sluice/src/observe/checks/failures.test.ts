@@ -1,7 +1,9 @@
 import { expect, it } from "vitest";
 import { fanOut } from "../../flow/fan-out.ts";
 import { mapLimit } from "../../flow/map-limit.ts";
+import { notice } from "../../internal/probe.ts";
 import { taskGroup } from "../../scope/task-group.ts";
+import { Semaphore } from "../../sync/semaphore.ts";
 import { turn } from "../../testing/turn.ts";
 import { VirtualClock } from "../../testing/virtual-clock.ts";
 import { doctor, type DoctorOptions } from "../doctor.ts";
@@ -43,6 +45,15 @@ function fan(count: number, run: () => unknown): Promise<unknown> {
   return fanOut(Object.fromEntries(Array.from({ length: count }, (_one, index) => [`call ${index}`, run])));
 }
 
+/** What has this name, for as long as the test holds it. */
+function named(name: string): object {
+  const semaphore = new Semaphore(1, { name });
+  kept.push(semaphore);
+  return semaphore;
+}
+
+const kept: object[] = [];
+
 it("F02.4: H09 tells of failures that nobody was told of, by kind and name, with the last of them", async () => {
   using _ = enable();
   await groupThatFails("heard", () => {});
@@ -57,6 +68,45 @@ it("F02.4: H09 tells of failures that nobody was told of, by kind and name, with
       facts: { count: 2, error: "Error: late 3" },
     },
   ]);
+});
+
+it("H09 tells of a failure of which no words can be made, and of what else is wrong", async () => {
+  using _ = enable();
+  const { proxy, revoke } = Proxy.revocable(new Error("gone"), {});
+  revoke();
+  for (const [name, error] of [
+    ["bare", Object.create(null)],
+    ["revoked", proxy],
+  ] as const) {
+    const rejecting = [() => Promise.reject(new Error("first")), () => turn().then(() => Promise.reject(error))];
+    await taskGroup((group) => rejecting.forEach((child) => void group.run(child)), { name }).catch(() => {});
+  }
+  await turn();
+  const told = reports("H09").map(({ evidence }) => evidence);
+  expect(told).toEqual(
+    ["bare", "revoked"].map(
+      (name) => `task-group "${name}" had 1 failure that nobody was told of, the last of them object`,
+    ),
+  );
+});
+
+it("H09 keeps the failures of the latest thousand names, however many are made up", async () => {
+  using _ = enable();
+  const late = new Error("late");
+  const fail = (name: string): unknown => notice?.("failed", named(name), late);
+  for (let made = 0; made < 1_000; made += 1) fail(`made-${made}`);
+  await turn();
+  fail("made-0");
+  fail("made-1000");
+  await turn();
+  const names = reports("H09").map(({ subject }) => subject.name);
+  expect([names.length, names.includes("made-1"), names.at(-2), names.at(-1)]).toEqual([
+    1_000,
+    false,
+    "made-0",
+    "made-1000",
+  ]);
+  expect(reports("H09").at(-2)).toMatchObject({ facts: { count: 2 } });
 });
 
 it("F05.3: H09 tells of errors that came after a map had failed, unless they were told", async () => {

@@ -44,7 +44,7 @@ it("F10.1: H01 tells of a permit that is held too long, with the stack that took
   expect(report).toMatchObject({
     failureModes: ["F10.1", "F10.5"],
     subject: { kind: "semaphore", name: "held-long" },
-    evidence: 'semaphore "held-long" gave out 30 s ago what it has not got back',
+    evidence: 'semaphore "held-long" has not got back what it gave out 30 s ago',
     facts: { heldMs: 30_000, collected: false, weight: 2 },
   });
   const takenAt = String(report?.facts["takenAt"]);

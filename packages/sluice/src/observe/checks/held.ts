@@ -10,8 +10,8 @@ export function heldTooLong({ lenders, now, thresholds }: Exam): Report[] {
       if (!hold.isCollected && heldMs < thresholds.maxHeldMs) return [];
       const facts = { heldMs, collected: hold.isCollected, weight: hold.weight, takenAt: hold.stack };
       const says = hold.isCollected
-        ? `has lost what it gave out ${span(heldMs)} ago: it was collected and not given back`
-        : `gave out ${span(heldMs)} ago what it has not got back`;
+        ? `will not get back what it gave out ${span(heldMs)} ago: it was garbage-collected unreleased`
+        : `has not got back what it gave out ${span(heldMs)} ago`;
       return [report("H01", subject, says, facts)];
     }),
   );
@@ -22,8 +22,9 @@ export function waitingForLost({ lenders, now }: Exam): Report[] {
   return lenders.flatMap(({ holds, waits, subject }) => {
     const isLost = holds.size > 0 && [...holds].every((hold: Hold) => hold.isCollected);
     if (!isLost || waits.size === 0) return [];
-    const waitedMs = now - Math.min(...[...waits].map(({ since }) => since));
-    const says = `is waited for by ${waits.size}, for up to ${span(waitedMs)}, and all it lent was collected`;
+    const [oldest] = waits; // they are in the order of joining
+    const waitedMs = now - (oldest?.since ?? now);
+    const says = `is waited for by ${waits.size}, for up to ${span(waitedMs)}, and all it lent was garbage-collected`;
     return [report("H02", subject, says, { waiting: waits.size, waitedMs, lost: holds.size })];
   });
 }

@@ -5,8 +5,10 @@ import { report, type Report } from "../report.ts";
 import { titleOf } from "../subject.ts";
 
 export function addUp({ looks }: Exam): Report[] {
+  const all = looks.filter(({ dependency, readings }) => dependency !== undefined && readings.limit !== undefined);
+  const byDependency = Map.groupBy(all, ({ dependency }) => dependency);
   return [...dependencies()].flatMap(([name, { capacity, replicas }]) => {
-    const limits = looks.filter((look) => look.dependency === name && look.readings.limit !== undefined);
+    const limits = byDependency.get(name) ?? [];
     const each = limits.reduce((sum, { readings }) => sum + (readings.limit ?? 0), 0);
     const sum = each * replicas;
     if (sum <= capacity) return [];

@@ -25,7 +25,7 @@ it("F01.2: H02 tells of producers that are held back while nobody takes", async 
     {
       id: "H02",
       failureModes: ["F01.2", "F10.1"],
-      evidence: 'queue "nobody-takes" holds 1 producers back, and nobody has taken anything for 5 s',
+      evidence: 'queue "nobody-takes" holds 1 producer back, and nobody has taken anything for 5 s',
       facts: { waitingProducers: 1, size: 1, idleMs: 5_000 },
     },
   ]);
@@ -107,7 +107,7 @@ it("F02.1: H07 names the limit at which work waits, the worst first", async () =
   expect(reports).toMatchObject([
     { subject: { name: "slower" }, facts: { rank: 1, limit: 2, waiting: 1, ageMs: 1_600, dependency: "slower-api" } },
     {
-      evidence: 'semaphore "slow" has all 2 taken before slow-api and 1 waiting, the oldest for 1 s',
+      evidence: 'semaphore "slow" has 2 of 2 taken before slow-api and 1 waiting, the oldest for 1 s',
       facts: { rank: 2 },
     },
   ]);

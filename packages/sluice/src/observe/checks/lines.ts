@@ -1,7 +1,7 @@
 /** H02, H05, H07 and H12: lines that stand still, get older, or grow. */
 import type { Exam, Look } from "../exam.ts";
 import type { Point } from "../history.ts";
-import { report, type Report, span } from "../report.ts";
+import { counted, report, type Report, span } from "../report.ts";
 
 /** Looks that it takes at least to tell a trend. */
 const TREND = 4;
@@ -15,7 +15,7 @@ export function nobodyTakes({ looks, now, thresholds }: Exam): Report[] {
     const idleMs = now - trail.idleSince;
     if (typeof waitingProducers !== "number" || waitingProducers === 0 || waitingConsumers !== 0) return [];
     if (idleMs < thresholds.stallMs) return [];
-    const says = `holds ${waitingProducers} producers back, and nobody has taken anything for ${span(idleMs)}`;
+    const says = `holds ${counted(waitingProducers, "producer")} back, and nobody has taken anything for ${span(idleMs)}`;
     return [report("H02", subject, says, { waitingProducers, size: readings.depth ?? 0, idleMs })];
   });
 }
@@ -46,7 +46,7 @@ export function saturated({ looks, thresholds }: Exam): Report[] {
   return byAge.map(({ subject, dependency, readings }, index) => {
     const { limit = 0, depth = 0, ageMs = 0 } = readings;
     const before = dependency === undefined ? "" : ` before ${dependency}`;
-    const says = `has all ${limit} taken${before} and ${depth} waiting, the oldest for ${span(ageMs)}`;
+    const says = `has ${limit} of ${limit} taken${before} and ${depth} waiting, the oldest for ${span(ageMs)}`;
     const facts = { limit, waiting: depth, ageMs, rank: index + 1, dependency: dependency ?? "" };
     return report("H07", subject, says, facts);
   });

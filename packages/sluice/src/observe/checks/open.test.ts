@@ -39,7 +39,7 @@ it("D05: H15 tells of a breaker that stays open long past its cooldown while cal
   const [report] = await watched.pass(5, fail);
   expect(report).toMatchObject({ failureModes: ["D05"], subject: { kind: "circuit-breaker", name: "payments" } });
   expect(report?.evidence).toMatch(
-    /^circuit-breaker "payments" has not been closed for 6\d s; it turned \d{3} calls away, and \d trials failed$/,
+    /^circuit-breaker "payments" has not closed again for 6\d s: it turned \d{3} calls away, and \d trials failed$/,
   );
   expect(report?.facts["trials"]).toBe(6);
 });

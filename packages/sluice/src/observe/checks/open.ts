@@ -1,7 +1,7 @@
 /** H15: a breaker that stays open while calls come. */
 import type { Exam } from "../exam.ts";
 import type { Trail } from "../history.ts";
-import { report, type Report, span } from "../report.ts";
+import { counted, report, type Report, span } from "../report.ts";
 
 /** What was seen when it was first seen open, since it was last seen closed. */
 interface Opened {
@@ -23,7 +23,7 @@ export function staysOpen({ looks, now, thresholds }: Exam): Report[] {
     seenOpen.set(trail, first);
     const [openMs, turnedAway, trials] = [now - first.at, rejected - first.rejected, opened - first.opened];
     if (openMs < thresholds.maxOpenMs || turnedAway === 0) return [];
-    const says = `has not been closed for ${span(openMs)}; it turned ${turnedAway} calls away, and ${trials} trials failed`;
+    const says = `has not closed again for ${span(openMs)}: it turned ${counted(turnedAway, "call")} away, and ${counted(trials, "trial")} failed`;
     return [report("H15", subject, says, { openMs, rejected: turnedAway, trials })];
   });
 }

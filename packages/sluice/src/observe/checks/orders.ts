@@ -1,7 +1,7 @@
 /** Orders of composed policies in which one defeats another, under the report that tells of what comes of it. */
 import type { ComposeProblem } from "../../resilience/compose-problems.ts";
 import type { Exam } from "../exam.ts";
-import { type DiagnosisId, reportAs, type Report } from "../report.ts";
+import { type DiagnosisId, report, type Report } from "../report.ts";
 
 const SIGNS: ReadonlyMap<ComposeProblem["rule"], DiagnosisId> = new Map([
   ["slot-held-while-waiting", "H01"],
@@ -19,7 +19,13 @@ export function misordered({ looks }: Exam): Report[] {
   return looks.flatMap(({ subject, target }) => {
     const problems = subject.kind === "compose" && "problems" in target ? target.problems : [];
     return (problems as readonly ComposeProblem[]).map(({ rule, failureMode, outer, inner, evidence, remedy }) =>
-      reportAs(SIGNS.get(rule) ?? ELSE, subject, `has ${evidence}`, { rule, outer, inner }, [failureMode], remedy),
+      report(
+        SIGNS.get(rule) ?? ELSE,
+        subject,
+        `has ${evidence}`,
+        { rule, outer, inner },
+        { failureModes: [failureMode], remedy },
+      ),
     );
   });
 }

@@ -21,7 +21,7 @@ it("F11.1: H11 names the party that does not come", async () => {
     {
       id: "H11",
       failureModes: ["F11.1", "F11.2", "F11.4"],
-      evidence: 'barrier "stalled-barrier" has kept 1 waiting for 5 s, and south has not come',
+      evidence: 'barrier "stalled-barrier" has kept 1 waiting for 5 s, and still misses south',
       facts: { waiting: 1, waitedMs: 5_000, missing: "south" },
     },
   ]);
@@ -50,7 +50,7 @@ it("F11.1: H11 tells how many arrivals a latch still waits for", async () => {
   void latch.wait();
   await clock.advance(5_000);
   expect(look("stalled-latch", clock)).toMatchObject([
-    { id: "H11", evidence: 'latch "stalled-latch" has kept 1 waiting for 5 s, and 2 of 3 has not come' },
+    { id: "H11", evidence: 'latch "stalled-latch" has kept 1 waiting for 5 s, and still misses 2 of 3' },
   ]);
 });
 
