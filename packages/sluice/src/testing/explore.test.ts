@@ -343,6 +343,45 @@ it("refuses a scenario that does not do the same each time", async () => {
   await expect(explore(choosy)).rejects.toThrow(/^the scenario must do the same each time/);
 });
 
+it("never comes to the end of a timer that has none", async () => {
+  const found = await failureOf(({ task, clock }) =>
+    task("A", () => new Promise<void>((resolve) => void clock.setTimer(Infinity, { onTimer: resolve }))),
+  );
+  expect([found.kind, found.steps]).toEqual(["stuck", ["A starts"]]);
+});
+
+it("tells thousands of equal choices apart without comparing each with each", async () => {
+  const items = Array.from({ length: 20_000 }, () => "item");
+  const report = await explore(({ choose }) => choose("takes", items), { maxSchedules: 3, randomSchedules: 0 });
+  expect(report).toMatchObject({ schedules: 3, exhaustive: false });
+});
+
+it("hands on what a step gave though it can't be shown", async () => {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  const boxes: unknown[] = [];
+  await explore(async ({ step }) => boxes.push([await step("gives", () => [proxy])]));
+  await explore(({ step }) =>
+    step("throws", () => Promise.reject(proxy)).catch((error) => boxes.push(error === proxy)),
+  );
+  expect([boxes.length, boxes[1]]).toEqual([2, true]);
+});
+
+it("refuses a task without a name, or with one that another has", async () => {
+  const refusals: readonly [unknown, string][] = [
+    ["", "name must not be empty"],
+    ["A", "name must be new, got A again"],
+    [5, "name must be a string, got number"],
+  ];
+  for (const [name, message] of refusals) {
+    const found = await failureOf(async ({ task }) => {
+      void task("A", () => {});
+      await task(name as string, () => {});
+    });
+    expect(found.message).toContain(message);
+  }
+});
+
 it("refuses bad options", async () => {
   const calls: readonly [ExploreOptions, string][] = [
     [{ seed: 0.5 }, "seed must be an integer >= -9007199254740991, got 0.5"],

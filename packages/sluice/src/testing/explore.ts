@@ -3,7 +3,7 @@
  * order can't be permuted and needn't be: between two awaited answers from outside, code runs as it is written. What
  * differs from run to run is when answers come, and these are the steps.
  */
-import { checkInteger } from "../internal/check.ts";
+import { checkFunction, checkInteger, wrongType } from "../internal/check.ts";
 import { ExploreError, type ExploreFinding } from "./explore/explore-error.ts";
 import type { Scenario } from "./explore/scenario.ts";
 import { Search } from "./explore/search.ts";
@@ -33,7 +33,7 @@ export type ExploreReport = Readonly<{
 
 /** Rejects with `ExploreError` if there is a schedule under which something throws, rejects or can't go on. */
 export async function explore(scenario: Scenario, options: ExploreOptions = {}): Promise<ExploreReport> {
-  if (typeof scenario !== "function") throw new TypeError(`scenario must be a function, got ${typeof scenario}`);
+  checkFunction("scenario", scenario);
   const seed = checkInteger("seed", options.seed ?? 1, { min: Number.MIN_SAFE_INTEGER });
   const maxSchedules = checkInteger("maxSchedules", options.maxSchedules ?? 10_000, { min: 1 });
   const randomSchedules = checkInteger("randomSchedules", options.randomSchedules ?? 1_000, { min: 0 });
@@ -53,5 +53,5 @@ export async function explore(scenario: Scenario, options: ExploreOptions = {}):
 
 function checkSchedule(schedule: readonly string[]): readonly string[] {
   if (Array.isArray(schedule)) return schedule;
-  throw new TypeError(`schedule must be a list of strings, got ${schedule === null ? "null" : typeof schedule}`);
+  throw wrongType("schedule", schedule, "a list of strings");
 }

@@ -182,6 +182,24 @@ it("clears the timers that were set before it was installed", async () => {
   expect(fired).toBe(false);
 });
 
+it("clears nothing by what is no timer, as the runtime does", async () => {
+  const clock = new VirtualClock();
+  using _ = clock.installGlobals();
+  let fired = false;
+  setTimeout(() => (fired = true), 1);
+  for (const id of [undefined, null, Symbol("no timer"), Object.create(null), {}, Number.NaN, "x"])
+    clearTimeout(id as never);
+  await clock.advance(1);
+  expect(fired).toBe(true);
+});
+
+it("refuses for AbortSignal.timeout what the platform refuses", () => {
+  const bad = [-1, Number.NaN, Infinity, "5"] as number[];
+  for (const delayMs of bad) expect(() => AbortSignal.timeout(delayMs)).toThrow();
+  using _ = new VirtualClock().installGlobals();
+  for (const delayMs of bad) expect(() => AbortSignal.timeout(delayMs)).toThrow();
+});
+
 it("is promisified as the runtime's setTimeout is", async () => {
   const clock = new VirtualClock();
   using _ = clock.installGlobals();

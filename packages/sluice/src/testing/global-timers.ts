@@ -4,6 +4,7 @@
  * and `queueMicrotask`, which are left as they are.
  */
 import type { Clock, TimerOptions, TimerTask } from "../clock/clock.ts";
+import { checkInteger } from "../internal/check.ts";
 import { dispose } from "../internal/dispose.ts";
 import type { VirtualTimer } from "./virtual-clock-timers.ts";
 
@@ -114,7 +115,8 @@ class GlobalTimer implements TimerTask {
   }
 
   static find(id: unknown): GlobalTimer | undefined {
-    return id instanceof GlobalTimer ? id : this.#byId.get(Number(id));
+    if (id instanceof GlobalTimer) return id;
+    return typeof id === "number" || typeof id === "string" ? this.#byId.get(Number(id)) : undefined; // else a real one's
   }
 
   onTimer(): void {
@@ -193,6 +195,7 @@ function dateOn(clock: Clock): DateConstructor {
 }
 
 function timeoutSignal(clock: Clock, delayMs: number): AbortSignal {
+  checkInteger("delay", delayMs, { min: 0 }); // as the platform does
   const controller = new AbortController();
   const onTimer = (): void =>
     controller.abort(new DOMException("The operation was aborted due to timeout", "TimeoutError"));

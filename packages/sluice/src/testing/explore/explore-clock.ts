@@ -1,16 +1,18 @@
 /** A clock whose time passes only when the schedule says so: to the next timer, at any moment between two steps. */
 import type { Clock, Timer, TimerTask } from "../../clock/clock.ts";
-import { turn } from "../turn.ts";
+import { TrackedWork } from "../tracked-work.ts";
 
 export class ExploreClock implements Clock {
   // I1  timers due at one instant fire in one turn, in the order they were set; what they set waits for a later turn
   #now = 0;
   readonly #entries = new Set<Entry>();
-  readonly #tracked = new Set<Promise<unknown>>();
+  readonly #work = new TrackedWork();
 
-  /** When the next timer is due. */
+  /** When the next timer is due; undefined if none will ever be. */
   get nextAt(): number | undefined {
-    return this.#entries.size === 0 ? undefined : Math.min(...[...this.#entries].map(({ dueAt }) => dueAt));
+    let next = Infinity;
+    for (const { dueAt } of this.#entries) next = Math.min(next, dueAt);
+    return next === Infinity ? undefined : next;
   }
 
   now(): number {
@@ -28,16 +30,12 @@ export class ExploreClock implements Clock {
   }
 
   track<T>(work: Promise<T>): Promise<T> {
-    this.#tracked.add(work);
-    return work.finally(() => this.#tracked.delete(work));
+    return this.#work.track(work);
   }
 
   /** Until all that can go on without time has done so. */
-  async settle(): Promise<void> {
-    do {
-      await Promise.allSettled(this.#tracked);
-      await turn();
-    } while (this.#tracked.size > 0);
+  settle(): Promise<void> {
+    return this.#work.settle();
   }
 
   pass(): void {

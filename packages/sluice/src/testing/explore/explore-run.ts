@@ -1,4 +1,5 @@
 /** One run of a scenario under one schedule: what can happen next is collected, and somebody else picks. */
+import { checkString, wrongType } from "../../internal/check.ts";
 import type { Random } from "../../internal/random.ts";
 import { seededRandom } from "../seeded-random.ts";
 import { ExploreClock } from "./explore-clock.ts";
@@ -104,7 +105,9 @@ class Stage implements ExploreStage {
     fn: (actor: ExploreActor) => T | PromiseLike<T>,
     { background = false }: { readonly background?: boolean | undefined } = {},
   ): Promise<T> => {
-    if (this.#actors.some((each) => each.name === name)) throw new TypeError(`name must be new, got ${name} again`);
+    checkString("name", name);
+    if (name === "") throw new RangeError("name must not be empty");
+    if (this.#actors.some((each) => each.name === name)) throw new RangeError(`name must be new, got ${name} again`);
     const order = this.#actors.length;
     const actor: Actor = { name, order, isPending: true, isBackground: background };
     this.#actors.push(actor);
@@ -142,7 +145,7 @@ class Stage implements ExploreStage {
   }
 
   #choose<C>(actor: Actor, label: string, choices: readonly C[]): C {
-    if (!Array.isArray(choices)) throw new TypeError(`choices must be a list, got ${typeof choices}`);
+    if (!Array.isArray(choices)) throw wrongType("choices", choices, "a list");
     if (choices.length === 0) throw new RangeError("choices must not be empty");
     if (this.#lines.length >= this.#maxSteps) {
       this.#isCut = true;
@@ -169,9 +172,11 @@ class Stage implements ExploreStage {
 
   /** The same words twice are told apart, so that a schedule in words says which. */
   #decide(given: readonly string[]): number {
-    const keys = given.map((key, index) => {
-      const before = given.slice(0, index).filter((other) => other === key).length;
-      return before === 0 ? key : `${key} #${before + 1}`;
+    const counts = new Map<string, number>();
+    const keys = given.map((key) => {
+      const count = (counts.get(key) ?? 0) + 1;
+      counts.set(key, count);
+      return count === 1 ? key : `${key} #${count}`;
     });
     try {
       const picked = this.#pick(keys, this.#decisions.length);
@@ -249,12 +254,12 @@ function said({ name }: Actor, label: string): string {
 
 /** What fits in a line, and can be told at all. */
 function show(value: unknown): string | undefined {
-  if (value instanceof Error) return text(value).split("\n", 1)[0];
   try {
+    if (value instanceof Error) return text(value).split("\n", 1)[0];
     const shown = typeof value === "string" ? value : typeof value === "bigint" ? `${value}n` : JSON.stringify(value);
     return shown !== undefined && shown.length <= MAX_SHOWN ? shown : undefined;
   } catch {
-    return undefined; // a circle, or foreign code in it
+    return undefined; // a circle, a revoked proxy, or foreign code in it
   }
 }
 
