@@ -36,13 +36,14 @@ export function callOf(
   const method = (init.method ?? request?.method ?? "GET").toUpperCase();
   const given = new Headers(init.headers ?? request?.headers);
   const isIdempotent = IDEMPOTENT.has(method);
-  const needsKey = !given.has(keyHeader) && (init.idempotencyKey !== undefined || (makeKeys && !isIdempotent));
+  const hasKey = (given.get(keyHeader) ?? "") !== ""; // an empty one tells no call from another
+  const needsKey = !hasKey && (init.idempotencyKey !== undefined || (makeKeys && !isIdempotent));
   return {
     input,
     init,
     signal: (init.signal === undefined ? request?.signal : init.signal) ?? undefined, // null is none, whatever the request has
     responses: new Set(),
-    isRepeatable: (isIdempotent || needsKey || given.has(keyHeader)) && canBeReadAgain(init.body ?? request?.body),
+    isRepeatable: (isIdempotent || needsKey || hasKey) && canBeReadAgain(init.body ?? request?.body),
     headers(context, more) {
       const headers = new Headers(given);
       if (needsKey) headers.set(keyHeader, context.idempotencyKey);

@@ -185,6 +185,17 @@ it.each([
   expect(key).toMatch("makeKeys" in options ? /^[\da-f-]{36}$/ : /^order-7$/);
 });
 
+it("J29: takes an empty key for none", async () => {
+  const headers = { "Idempotency-Key": "" };
+  const { url, seen, fetch } = await open([status(503), status(200)]);
+  expect((await fetch(url, { method: "POST", headers, body: "1" })).status).toBe(503);
+  expect(seen).toHaveLength(1);
+  const made = await open([status(503), status(200)], { makeKeys: true });
+  expect((await made.fetch(made.url, { method: "POST", headers, body: "1" })).status).toBe(200);
+  expect(made.seen[0]?.key).toMatch(/^[\da-f-]{36}$/);
+  await expect(fetch(url, { method: "POST", idempotencyKey: "" })).rejects.toThrow(RangeError);
+});
+
 it("makes no key for what is idempotent without one", async () => {
   const { url, seen, fetch } = await open([status(503), status(200)], { makeKeys: true });
   await fetch(url, { method: "put", body: "1" });

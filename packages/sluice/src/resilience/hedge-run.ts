@@ -251,7 +251,7 @@ class Run<Target, T> extends Watcher {
   #end(): void {
     this.#isAnswered = true;
     this.#clearTimer();
-    this.unwatch();
+    this.unwatchSoon();
     this.#relay?.unwatch();
     this.#rules.counts.running -= 1;
     this.#rules.counts.losers += this.#running.length;

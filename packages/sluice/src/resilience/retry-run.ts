@@ -12,7 +12,7 @@ import { keepError, recordErrors } from "./retry-errors.ts";
 import type { RetryOptions, RetryStats, RetryTask } from "./retry-options.ts";
 
 /** The options of a retry with their defaults, and what it counts. */
-export interface RetryRules extends RetryOptions {
+export interface RetryRules extends Pick<RetryOptions, "retryResult" | "budget" | "onRetry"> {
   readonly retries: number;
   readonly deadline: number | Deadline | (() => Deadline | undefined);
   readonly backoff: Backoff;

@@ -450,6 +450,14 @@ it("refuses bad options", () => {
     { deadline: new Date() },
   ])
     expect(() => retry(bad as unknown as RetryOptions)).toThrow(TypeError);
+  for (const name of ["classify", "backoff", "retryResult", "onRetry", "random"])
+    expect(() => retry({ [name]: "often" })).toThrow(`${name} must be a function, got string`);
+});
+
+it("refuses an empty key, which would be the same in all calls, alone and composed", async () => {
+  const options = { idempotencyKey: "" };
+  for (const policy of [retry(), compose(timeout(100), retry())])
+    await expect(policy.run(() => "called", options)).rejects.toThrow('idempotencyKey must not be empty, got ""');
 });
 
 it("does what the rules say under any plan of outcomes, aborts and deadlines", () => {

@@ -5,7 +5,7 @@
  */
 import type { Deadline } from "../clock/deadline.ts";
 import { systemClock } from "../clock/system.ts";
-import { checkInteger, checkMs, checkString, checkWait } from "../internal/check.ts";
+import { checkFunction, checkInteger, checkMs, checkString, checkWait } from "../internal/check.ts";
 import { register } from "../internal/names.ts";
 import { systemRandom } from "../internal/random.ts";
 import { type PassStage, setStage, type StagedCall } from "../internal/stage.ts";
@@ -15,6 +15,7 @@ import { isEcho } from "../scope/cancellation.ts";
 import { exponentialBackoff, fullJitter } from "./backoff.ts";
 import { classifyError } from "./classify.ts";
 import { Attempt } from "./retry-attempt.ts";
+import { FirstAttempt } from "./retry-first.ts";
 import type { RetryOptions, RetryRunOptions, RetryStats, RetryTask } from "./retry-options.ts";
 import { type RetryRules, runAttempts } from "./retry-run.ts";
 
@@ -40,16 +41,20 @@ export class Retry implements Policy {
   }
 
   constructor(options: RetryOptions = {}) {
-    const { retries = 3, deadline = Infinity } = options;
+    const { retries = 3, deadline = Infinity, retryResult, budget, onRetry, clock = systemClock } = options;
+    if (retryResult !== undefined) checkFunction("retryResult", retryResult);
+    if (onRetry !== undefined) checkFunction("onRetry", onRetry);
     this.#rules = {
-      ...options,
-      deadline: typeof deadline === "function" ? deadline : checkLimit(deadline),
       retries: checkInteger("retries", retries, { min: 0, infinity: true }),
-      backoff: options.backoff ?? fullJitter(exponentialBackoff(options)),
-      classify: options.classify ?? classifyError,
-      random: options.random ?? systemRandom,
-      clock: options.clock ?? systemClock,
-      isBare: deadline === Infinity && options.retryResult === undefined,
+      deadline: typeof deadline === "function" ? deadline : checkLimit(deadline),
+      backoff: checkFunction("backoff", options.backoff ?? fullJitter(exponentialBackoff(options))),
+      classify: checkFunction("classify", options.classify ?? classifyError),
+      retryResult,
+      budget,
+      onRetry,
+      random: checkFunction("random", options.random ?? systemRandom),
+      clock,
+      isBare: deadline === Infinity && retryResult === undefined,
       counts: { attempts: 0, retries: 0, waiting: 0, abandoned: 0, lateErrors: 0 },
     };
     this.name = options.name;
@@ -72,11 +77,10 @@ export class Retry implements Policy {
       checkWait(options);
       const { signal, idempotencyKey, deadline: source = rules.deadline } = options;
       const deadline = checkLimit(typeof source === "function" ? source() : source);
-      if (idempotencyKey !== undefined) checkString("idempotencyKey", idempotencyKey);
-      const first = new Attempt(1, idempotencyKey);
-      if (signal === undefined && deadline === Infinity && rules.retryResult === undefined)
-        return runBare(rules, fn, first);
-      return runAttempts(rules, fn, first, signal, deadline, false);
+      const first = new Attempt(1, checkKey(idempotencyKey));
+      if (deadline !== Infinity || rules.retryResult !== undefined)
+        return runAttempts(rules, fn, first, signal, deadline, false);
+      return signal === undefined ? runBare(rules, fn, first) : runWatching(rules, fn, first, signal);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -89,6 +93,12 @@ function checkLimit(deadline: number | Deadline = Infinity): number | Deadline {
   return deadline;
 }
 
+function checkKey(key: string | undefined): string | undefined {
+  if (key !== undefined) checkString("idempotencyKey", key);
+  if (key !== "") return key;
+  throw new RangeError('idempotencyKey must not be empty, got ""'); // the same in all calls, it would make them one
+}
+
 /** What nothing ends from outside needs no more than this until it fails; with all the rest, it would take twice as long. */
 function runBare<T>(rules: RetryRules, fn: RetryTask<T>, first: Attempt): Promise<T> {
   const goOn = (error: unknown): Promise<T> => runAttempts(rules, fn, first, undefined, Infinity, true, error);
@@ -99,6 +109,10 @@ function runBare<T>(rules: RetryRules, fn: RetryTask<T>, first: Attempt): Promis
   } catch (error) {
     return goOn(error);
   }
+}
+
+function runWatching<T>(rules: RetryRules, fn: RetryTask<T>, first: Attempt, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => new FirstAttempt(rules, fn, first, resolve, reject).start(signal));
 }
 
 /** As `runBare`. */
@@ -117,10 +131,10 @@ function stageFor(rules: RetryRules): PassStage {
     hasContext: true,
     enter({ signal, idempotencyKey, deadline }: RetryRunOptions, around) {
       if (signal !== undefined || deadline !== undefined) return undefined; // the caller's abort is to end it at once
-      if (idempotencyKey !== undefined) checkString("idempotencyKey", idempotencyKey);
+      const first = new Attempt(1, checkKey(idempotencyKey), around);
       budget?.onCall();
       counts.attempts += 1;
-      return new Attempt(1, idempotencyKey, around);
+      return first;
     },
     leave(entered, isFulfilled, result, call) {
       const first = entered as Attempt;

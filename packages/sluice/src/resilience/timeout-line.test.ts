@@ -8,6 +8,7 @@ import { LimitedCall, TimeoutLine } from "./timeout-line.ts";
 
 class Call extends LimitedCall {
   readonly #onLimit: () => void;
+  endedWith: unknown = undefined;
 
   constructor(onLimit: () => void = () => {}) {
     super();
@@ -18,7 +19,9 @@ class Call extends LimitedCall {
     this.#onLimit();
   }
 
-  override onAbort(): void {}
+  override onAbort(reason: unknown): void {
+    this.endedWith = reason;
+  }
 }
 
 it("keeps one timer for all, and ends each at its own limit, whoever leaves when", () => {
@@ -105,11 +108,10 @@ it("has nobody in line whom the clock would set no timer for", () => {
 it.each(["now", "setTimer"] as const)("ends all in line though the clock's %s has thrown at a limit", async (name) => {
   const clock = new VirtualClock();
   const line = new TimeoutLine(20, clock);
-  let ended = 0;
-  const join = (): void => line.join(new Call(() => (ended += 1)));
-  join();
+  const [first, second, third] = [new Call(() => (first.endedWith = "limit")), new Call(), new Call()];
+  line.join(first);
   await clock.advance(10);
-  join();
+  line.join(second);
   const seen: unknown[] = [];
   const others = process.listeners("uncaughtException");
   process.removeAllListeners("uncaughtException").on("uncaughtException", (error) => seen.push(error));
@@ -122,9 +124,9 @@ it.each(["now", "setTimer"] as const)("ends all in line though the clock's %s ha
   await clock.advance(10);
   process.removeAllListeners("uncaughtException");
   for (const other of others) process.on("uncaughtException", other);
-  join();
-  await clock.advance(20);
-  expect([ended, clock.timers, seen]).toEqual([3, 0, [broken]]);
+  expect([first.endedWith, second.endedWith]).toEqual([name === "now" ? broken : "limit", broken]);
+  line.join(third);
+  expect([clock.timers, seen]).toEqual([1, [broken]]);
 });
 
 it("sets one native timer for calls that follow one another through async functions, and clears it after the last", async () => {

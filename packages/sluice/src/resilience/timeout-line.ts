@@ -5,6 +5,7 @@
 import type { Clock, Timer, TimerTask } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { Watcher } from "../internal/abort.ts";
+import { LINGER_TURNS, Lingering } from "../internal/lingering.ts";
 
 /** A call in a line, which hears of its caller's abort as well. */
 export abstract class LimitedCall extends Watcher {
@@ -18,10 +19,10 @@ export abstract class LimitedCall extends Watcher {
   abstract onLimit(): void;
 }
 
-export class TimeoutLine implements TimerTask {
+export class TimeoutLine extends Lingering implements TimerTask {
   // I1  the list is doubly linked, soonest first; `line` of a member points here
-  // I2  while there is a member there is a timer, for the soonest or for one before, unless the clock has thrown since the
-  //     last one joined; when the last has left there is none, after #linger turns of the microtask queue at most
+  // I2  while there is a member there is a timer, for the soonest or for one before; when the last has left there is none,
+  //     after #linger turns of the microtask queue at most
   readonly #timeoutMs: number;
   readonly #clock: Clock;
   readonly #linger: number;
@@ -29,12 +30,16 @@ export class TimeoutLine implements TimerTask {
   #latest: LimitedCall | undefined;
   #timer: Timer | undefined;
   #timerDueAt = 0;
-  #turnsLeft = 0;
 
   constructor(timeoutMs: number, clock: Clock) {
+    super();
     this.#timeoutMs = timeoutMs;
     this.#clock = clock;
     this.#linger = clock === systemClock ? LINGER_TURNS : 0;
+  }
+
+  override get isIdle(): boolean {
+    return this.#soonest === undefined;
   }
 
   /** Throws what the clock throws. */
@@ -58,7 +63,7 @@ export class TimeoutLine implements TimerTask {
     if (later === undefined) this.#latest = sooner;
     else later.sooner = sooner;
     call.line = call.sooner = call.later = undefined;
-    if (this.#soonest === undefined && this.#turnsLeft === 0) this.#rest(this.#linger);
+    if (this.#soonest === undefined) this.rest(this.#linger);
   }
 
   onTimer(): void {
@@ -68,18 +73,27 @@ export class TimeoutLine implements TimerTask {
 
   #expire(fired: Timer | undefined): void {
     if (this.#timer !== fired) return; // nobody was left; who came since has another
-    let now = this.#timerDueAt;
     try {
-      now = Math.max(this.#clock.now(), now); // it may round, but who the timer was set for is due
+      const now = Math.max(this.#clock.now(), this.#timerDueAt); // it may round, but who the timer was set for is due
       for (let call = this.#soonest; call !== undefined && call.dueAt <= now; call = this.#soonest) {
         this.leave(call);
         call.onLimit();
       }
-    } finally {
-      this.#timer?.cancel(); // what the calls have begun may have set another
-      this.#timer = undefined; // whatever the clock has thrown: who comes next sets a timer for all
+      this.#clearTimer(); // what the calls have begun may have set another
+      if (this.#soonest !== undefined) this.#setTimer(this.#soonest.dueAt, now);
+    } catch (error) {
+      this.#timer = undefined;
+      this.#giveUp(error);
+      throw error;
     }
-    if (this.#soonest !== undefined) this.#setTimer(this.#soonest.dueAt, now);
+  }
+
+  /** The clock has thrown, and nobody in line would ever hear of a limit, unless who comes meanwhile gets a timer. */
+  #giveUp(error: unknown): void {
+    for (let call = this.#soonest; call !== undefined && this.#timer === undefined; call = this.#soonest) {
+      this.leave(call);
+      call.onAbort(error);
+    }
   }
 
   #setTimer(dueAt: number, now: number): void {
@@ -87,25 +101,13 @@ export class TimeoutLine implements TimerTask {
     this.#timerDueAt = dueAt;
   }
 
-  /** Nobody is left: the timer goes after so many turns in which nobody comes. */
-  #rest(turns: number): void {
-    this.#turnsLeft = turns;
-    if (turns > 0) void settled.then(this.#onTurn);
-    else this.#close();
+  override close(): void {
+    this.#clearTimer();
   }
 
-  readonly #onTurn = (): void => {
-    this.#rest(this.#soonest === undefined ? this.#turnsLeft - 1 : 0);
-  };
-
-  #close(): void {
-    if (this.#soonest !== undefined) return;
-    this.#timer?.cancel();
-    this.#timer = undefined;
+  #clearTimer(): void {
+    const timer = this.#timer;
+    this.#timer = undefined; // first: the clock may throw
+    timer?.cancel();
   }
 }
-
-/** A native timer is dear: a caller who goes on with the next call, through an async function or two, keeps it. */
-const LINGER_TURNS = 4;
-
-const settled = Promise.resolve();

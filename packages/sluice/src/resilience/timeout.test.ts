@@ -96,6 +96,7 @@ it("C083: leaves no timer and no listener once fn has settled, at once or later"
   );
   expect(getEventListeners(signal, "abort").length).toBe(1);
   await Promise.allSettled(calls);
+  await turn();
   expect([clock.timers, getEventListeners(signal, "abort").length]).toEqual([0, 0]);
   expect(policy.stats()).toEqual({ running: 0, abandoned: 0, timedOut: 0, lateErrors: 0 });
 });

@@ -117,6 +117,13 @@ interface Rules {
 }
 
 class Call<T> extends LimitedCall implements Reported {
+  /** One is always there, or a full garbage collection would forget their layout, and the code optimized for them. */
+  static readonly sample: unknown = new Call(
+    Infinity,
+    {} as Rules,
+    () => {},
+    () => {},
+  );
   // I1  it is in the line and watches until the work has ended or is cancelled, whichever comes first
   // I2  the caller has its answer once: when the work ends, but if abandoned, when it is cancelled
   readonly #timeoutMs: number;
@@ -195,9 +202,9 @@ class Call<T> extends LimitedCall implements Reported {
   }
 
   fail(error: unknown): void {
-    this.#end();
     if (this.#isCancelled) this.#failLate(error, this.signal);
     else this.#reject(error);
+    this.#end();
   }
 
   #failLate(error: unknown, signal: AbortSignal): void {
@@ -221,7 +228,7 @@ class Call<T> extends LimitedCall implements Reported {
 
   #disarm(): void {
     this.#rules.line?.leave(this);
-    this.unwatch();
+    this.unwatchSoon();
     this.#relay?.unwatch();
   }
 }
