@@ -15,6 +15,7 @@ import { checkFunction, checkInteger, checkMs, checkWait } from "../internal/che
 import { type NameOptions, register } from "../internal/names.ts";
 import { notice } from "../internal/probe.ts";
 import { setStage } from "../internal/stage.ts";
+import { tell } from "../internal/tell.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { Policy, Task, WaitOptions } from "../policy.ts";
 import { consecutive, type CircuitTrip, type CircuitTripFactory } from "./circuit-trip.ts";
@@ -127,7 +128,7 @@ export class CircuitBreaker implements Policy {
       leave: (entered, isFulfilled, result, around) => {
         const call = entered as Call;
         if (isFulfilled) call.succeed(result);
-        else if (around.signal?.aborted === true) breaker.#end(call, undefined, { status: "rejected", reason: result });
+        else if (around.signal?.aborted === true) breaker.#end(call, undefined, false, result);
         else call.fail(result);
         return undefined;
       },
@@ -206,11 +207,12 @@ export class CircuitBreaker implements Policy {
   open(forMs: number, openings: number = this.#openings + 1): void {
     checkMs("forMs", forMs, { min: 0 });
     checkInteger("openings", openings, { min: 1 });
-    this.#trip = this.#makeTrip(this.#clock); // first: it may throw
+    const openUntil = this.#clock.now() + forMs; // first: it may throw, as may the next
+    this.#trip = this.#makeTrip(this.#clock);
     this.#openings = openings;
-    this.#openUntil = this.#clock.now() + forMs;
+    this.#openUntil = openUntil;
     this.#opened += 1;
-    this.#turnOver();
+    this.#turnOver(forMs > 0 ? "open" : "half-open");
   }
 
   /** Closes it by hand. */
@@ -218,7 +220,7 @@ export class CircuitBreaker implements Policy {
     if (this.#openUntil === undefined) return;
     this.#openUntil = undefined;
     this.#openings = 0;
-    this.#turnOver();
+    this.#turnOver("closed");
   }
 
   #letIn(signal: AbortSignal | undefined): Call {
@@ -248,7 +250,7 @@ export class CircuitBreaker implements Policy {
     const call = this.#begin(this.#trials, signal, now);
     this.#trials.add(call); // before anything is awaited or told, so that no other call slips in
     this.#halfOpenAt ??= now;
-    this.#tell();
+    this.#tell("half-open");
     return call;
   }
 
@@ -264,29 +266,31 @@ export class CircuitBreaker implements Policy {
     const call: Call = {
       startedAt,
       succeed: (value) => {
-        this.#end(call, generation, { status: "fulfilled", value });
+        this.#end(call, generation, true, value);
         return value;
       },
       fail: (reason) => {
-        this.#end(call, signal?.aborted === true ? undefined : generation, { status: "rejected", reason });
+        this.#end(call, signal?.aborted === true ? undefined : generation, false, reason);
         throw reason;
       },
     };
     return call;
   }
 
-  #end(call: Call, generation: Set<Call> | undefined, outcome: CircuitOutcome): void {
+  #end(call: Call, generation: Set<Call> | undefined, isFulfilled: boolean, result: unknown): void {
     this.#running -= 1;
-    this.#trials.delete(call); // before anything of the user's is called, which may throw
+    if (this.#openUntil !== undefined) this.#trials.delete(call); // before anything of the user's is called, which may throw
     if (generation !== this.#trials) return;
-    const verdict = this.#classify(outcome);
+    const isPlain = isFulfilled && this.#classify === classifyOutcome; // nearly each call, which needs no outcome then
+    const outcome = isPlain ? undefined : outcomeOf(isFulfilled, result);
+    const verdict = outcome === undefined ? "success" : this.#classify(outcome);
     if (verdict === "ignore" || generation !== this.#trials) return;
     const isFailure = verdict === "failure";
     const { slowMs } = this.#trip;
     const isSlow = slowMs !== undefined && this.#clock.now() - call.startedAt >= slowMs;
     if (this.#openUntil === undefined) {
-      if (this.#trip.record(isFailure, isSlow)) this.#reopen(outcome);
-    } else if (isFailure || isSlow) this.#reopen(outcome);
+      if (this.#trip.record(isFailure, isSlow)) this.#reopen(outcome ?? outcomeOf(isFulfilled, result));
+    } else if (isFailure || isSlow) this.#reopen(outcome ?? outcomeOf(isFulfilled, result));
     else if ((this.#succeeded += 1) >= this.#successes) this.close();
   }
 
@@ -294,24 +298,23 @@ export class CircuitBreaker implements Policy {
     this.open(this.#cooldown({ openings: this.#openings + 1, outcome }));
   }
 
-  #turnOver(): void {
+  #turnOver(to: CircuitState): void {
     this.#trials = new Set();
     this.#plain = this.#begin(this.#trials, undefined);
     this.#succeeded = 0;
     this.#halfOpenAt = undefined;
-    this.#tell();
+    this.#tell(to);
   }
 
-  #tell(): void {
+  #tell(to: CircuitState): void {
     const from = this.#told;
-    const to = (this.#told = this.state);
-    if (from === to) return;
-    try {
-      this.#onStateChange?.({ from, to });
-    } catch (error) {
-      void Promise.reject(error); // seen as unhandled; the call that brought the change has done nothing wrong
-    }
+    this.#told = to;
+    if (from !== to) tell(this.#onStateChange, { from, to });
   }
+}
+
+function outcomeOf(isFulfilled: boolean, result: unknown): CircuitOutcome {
+  return isFulfilled ? { status: "fulfilled", value: result } : { status: "rejected", reason: result };
 }
 
 interface Call {
