@@ -171,10 +171,34 @@ it("remembers every key if maxKeys is Infinity", () => {
   expect(keyed.stats()).toMatchObject({ keys: 20_000, evicted: 0 });
 });
 
-it("refuses bad options when it is made, and rejects for what is no key", async () => {
+it("refuses bad options when it is made", () => {
   for (const bad of [{ maxKeys: 0 }, { idleMs: 0 }, { failures: 0 }, { cooldownMs: -1 }])
     expect(() => new KeyedCircuitBreaker(bad)).toThrow(RangeError);
-  await expect(make().keyed.run(7 as unknown as string, () => 1)).rejects.toThrow(TypeError);
+  expect(() => new KeyedCircuitBreaker({ onStateChange: 1 as never })).toThrow(TypeError);
+});
+
+it("takes any value as a key, and tells them apart as a Map does", async () => {
+  const [tenant, other] = [{ id: 1 }, { id: 1 }];
+  const changed: unknown[] = [];
+  const keyed = new KeyedCircuitBreaker<unknown>({ failures: 1, onStateChange: ({ key }) => changed.push(key) });
+  for (const key of [tenant, undefined])
+    await expect(keyed.run(key, () => Promise.reject(new Error("no")))).rejects.toThrow();
+  expect([tenant, other, undefined, Number.NaN].map((key) => keyed.for(key).state)).toEqual([
+    "open",
+    "closed",
+    "open",
+    "closed",
+  ]);
+  expect(keyed.for(Number.NaN)).toBe(keyed.for(Number.NaN));
+  expect(changed).toEqual([tenant, undefined]);
+});
+
+it("makes room by forgetting the key undefined, too", () => {
+  const keyed = new KeyedCircuitBreaker<unknown>({ maxKeys: 1 });
+  const breaker = keyed.for(undefined);
+  keyed.for("a");
+  expect(keyed.stats()).toMatchObject({ keys: 1, evicted: 1 });
+  expect(keyed.for(undefined)).not.toBe(breaker);
 });
 
 it("remembers and forgets as it says under any plan of calls and pauses", () => {

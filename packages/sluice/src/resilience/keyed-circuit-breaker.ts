@@ -5,13 +5,13 @@
  */
 import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
-import { checkInteger, checkMs } from "../internal/check.ts";
+import { checkFunction, checkInteger, checkMs } from "../internal/check.ts";
 import { coarseNow } from "../internal/coarse-now.ts";
 import { register } from "../internal/names.ts";
 import type { Task, WaitOptions } from "../policy.ts";
 import { type CircuitChange, CircuitBreaker, type CircuitBreakerOptions } from "./circuit-breaker.ts";
 
-export interface KeyedCircuitBreakerOptions extends Omit<CircuitBreakerOptions, "onStateChange"> {
+export interface KeyedCircuitBreakerOptions<K = string> extends Omit<CircuitBreakerOptions, "onStateChange"> {
   /**
    * Keys remembered. When there is no room, the closed breaker goes that has not been used for longest, one without
    * calls under way before any other. Those that are open or have a `mode` stay unless there is no other: then it is the
@@ -24,11 +24,11 @@ export interface KeyedCircuitBreakerOptions extends Omit<CircuitBreakerOptions, 
    */
   readonly idleMs?: number | undefined;
   /** As a breaker's own. */
-  readonly onStateChange?: ((change: KeyedCircuitChange) => void) | undefined;
+  readonly onStateChange?: ((change: KeyedCircuitChange<K>) => void) | undefined;
 }
 
-export interface KeyedCircuitChange extends CircuitChange {
-  readonly key: string;
+export interface KeyedCircuitChange<K = string> extends CircuitChange {
+  readonly key: K;
 }
 
 export type KeyedCircuitBreakerStats = Readonly<{
@@ -39,24 +39,26 @@ export type KeyedCircuitBreakerStats = Readonly<{
   evicted: number;
 }>;
 
-export class KeyedCircuitBreaker {
+/** Keys are told apart as those of a `Map` are. */
+export class KeyedCircuitBreaker<K = string> {
   // I1  a key is in #closed or in #tripped, as its breaker is closed or not; both together hold at most #maxKeys
   // I2  each of the two is in order of last use, or of the change that brought the key there
   readonly name: string | undefined;
-  readonly #options: KeyedCircuitBreakerOptions;
+  readonly #options: KeyedCircuitBreakerOptions<K>;
   readonly #maxKeys: number;
   readonly #idleMs: number;
   readonly #clock: Clock;
-  readonly #closed = new Map<string, Entry>();
-  readonly #tripped = new Map<string, Entry>();
+  readonly #closed = new Map<K, Entry>();
+  readonly #tripped = new Map<K, Entry>();
   #evicted = 0;
 
-  constructor(options: KeyedCircuitBreakerOptions = {}) {
+  constructor(options: KeyedCircuitBreakerOptions<K> = {}) {
     this.#maxKeys = checkInteger("maxKeys", options.maxKeys ?? 10_000, { min: 1, infinity: true });
     this.#idleMs = checkMs("idleMs", options.idleMs ?? 600_000, { min: 1, infinity: true });
     this.#clock = options.clock ?? systemClock;
     this.#options = { ...options }; // later breakers are made by what was checked now
-    this.#make(""); // refuses bad options now, not at the first call
+    if (options.onStateChange !== undefined) checkFunction("onStateChange", options.onStateChange);
+    this.#make(() => {}); // refuses bad options now, not at the first call
     this.name = options.name;
     register("keyed-circuit-breaker", options, this);
   }
@@ -67,7 +69,7 @@ export class KeyedCircuitBreaker {
   }
 
   /** The key's breaker. Ask again for each call: a breaker that was forgotten and one made later know nothing of each other. */
-  for(key: string): CircuitBreaker {
+  for(key: K): CircuitBreaker {
     const now = coarseNow(this.#clock);
     for (const entries of [this.#closed, this.#tripped]) this.#forgetIdle(entries, now);
     const entries = this.#tripped.has(key) ? this.#tripped : this.#closed;
@@ -77,7 +79,7 @@ export class KeyedCircuitBreaker {
   }
 
   /** Calls `fn` through the key's breaker. */
-  run<T>(key: string, fn: Task<T>, options: WaitOptions = {}): Promise<T> {
+  run<T>(key: K, fn: Task<T>, options: WaitOptions = {}): Promise<T> {
     try {
       return this.for(key).run(fn, options);
     } catch (error) {
@@ -85,19 +87,17 @@ export class KeyedCircuitBreaker {
     }
   }
 
-  #enter(key: string): Entry {
-    if (typeof key !== "string") throw new TypeError(`key must be a string, got ${typeof key}`);
+  #enter(key: K): Entry {
     if (this.#closed.size + this.#tripped.size >= this.#maxKeys) this.#makeRoom();
-    return { breaker: this.#make(key), usedAt: 0 };
+    const breaker = this.#make((change) => this.#onStateChange(key, breaker, change));
+    return { breaker, usedAt: 0 };
   }
 
-  #make(key: string): CircuitBreaker {
-    const onStateChange = (change: CircuitChange): void => this.#onStateChange(key, breaker, change);
-    const breaker = new CircuitBreaker({ ...this.#options, name: undefined, dependency: undefined, onStateChange });
-    return breaker;
+  #make(onStateChange: (change: CircuitChange) => void): CircuitBreaker {
+    return new CircuitBreaker({ ...this.#options, name: undefined, dependency: undefined, onStateChange });
   }
 
-  #onStateChange(key: string, breaker: CircuitBreaker, change: CircuitChange): void {
+  #onStateChange(key: K, breaker: CircuitBreaker, change: CircuitChange): void {
     const entry = this.#closed.get(key) ?? this.#tripped.get(key);
     if (entry?.breaker !== breaker) return; // forgotten, but calls of its time were still under way
     const [to, from] = change.to === "closed" ? [this.#closed, this.#tripped] : [this.#tripped, this.#closed];
@@ -108,14 +108,14 @@ export class KeyedCircuitBreaker {
   }
 
   /** Makes it the one used last. A cooldown is use, up to its end: what was open that long must not be forgotten then. */
-  #use(entries: Map<string, Entry>, key: string, entry: Entry, now: number): void {
+  #use(entries: Map<K, Entry>, key: K, entry: Entry, now: number): void {
     entry.usedAt = now + entry.breaker.retryAfterMs;
     entries.delete(key);
     entries.set(key, entry);
   }
 
   /** Looks at the one that has not been used for longest: one with each call, so that none takes long. */
-  #forgetIdle(entries: Map<string, Entry>, now: number): void {
+  #forgetIdle(entries: Map<K, Entry>, now: number): void {
     const [oldest] = entries;
     if (oldest === undefined) return;
     const [key, entry] = oldest;
@@ -126,14 +126,14 @@ export class KeyedCircuitBreaker {
 
   #makeRoom(): void {
     const victim =
-      firstKey(this.#closed, isIdle) ??
-      firstKey(this.#closed, isNormal) ??
-      firstKey(this.#tripped, isNormal) ??
-      firstKey(this.#tripped) ??
-      firstKey(this.#closed);
+      first(this.#closed, isIdle) ??
+      first(this.#closed, isNormal) ??
+      first(this.#tripped, isNormal) ??
+      first(this.#tripped) ??
+      first(this.#closed);
     if (victim === undefined) return;
-    this.#closed.delete(victim);
-    this.#tripped.delete(victim);
+    this.#closed.delete(victim[0]);
+    this.#tripped.delete(victim[0]);
     this.#evicted += 1;
   }
 }
@@ -152,10 +152,10 @@ function isIdle(entry: Entry): boolean {
   return isNormal(entry) && entry.breaker.running === 0;
 }
 
-function firstKey(
-  entries: ReadonlyMap<string, Entry>,
+function first<K>(
+  entries: ReadonlyMap<K, Entry>,
   fits: (entry: Entry) => boolean = () => true,
-): string | undefined {
-  for (const [key, entry] of entries) if (fits(entry)) return key;
+): readonly [K, Entry] | undefined {
+  for (const each of entries) if (fits(each[1])) return each;
   return undefined;
 }
