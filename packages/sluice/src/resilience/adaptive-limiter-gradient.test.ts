@@ -94,6 +94,13 @@ it("takes calls that take no time for calls at rest", () => {
   expect(windows.pass(0)).toBe(110);
 });
 
+it("does not shrink the limit because calls have taken no time before", () => {
+  const windows = new Windows(100);
+  for (let window = 0; window < 3; window += 1) windows.pass(0);
+  for (let window = 0; window < 30; window += 1) windows.pass(window % 3 === 0 ? 0 : 5);
+  expect(windows.limit).toBeGreaterThan(200);
+});
+
 it.each([
   [{ tolerance: 0.9 }, "tolerance must be finite and >= 1, got 0.9"],
   [{ smoothing: 1.5 }, "smoothing must be <= 1, got 1.5"],

@@ -86,7 +86,7 @@ class Gradient implements LimitRule {
     if (this.#before !== undefined) return this.#goOnProbing(limit, averageMs, now);
     // Who uses less than half of the limit learns nothing about it: it would drift away while there is little to do.
     if (this.#peak * 2 < limit && this.#overloads === 0) return limit;
-    if (well > 0) this.#restMs = Math.min(this.#restMs, averageMs);
+    if (averageMs > 0) this.#restMs = Math.min(this.#restMs, averageMs); // 0 is less than the clock can tell
     if (now - this.#probedAt >= this.#settings.probeIntervalMs) return this.#probe(limit, limit, averageMs, now);
     const { tolerance, smoothing } = this.#settings;
     const slope = averageMs > 0 ? Math.min(1, (tolerance * this.#restMs) / averageMs) : 1;
