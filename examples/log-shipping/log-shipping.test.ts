@@ -115,12 +115,37 @@ it("logs what a record was at that time, and what is no JSON with the reason", a
   logs.log("came", { user });
   user.name = "bob";
   logs.log("odd", { size: 1n });
+  const thrown: unknown = Object.create(null);
+  const toJSON = (): never => {
+    throw thrown; // of which no text can be made
+  };
+  logs.log("odder", { user: { toJSON } });
+  logs.log("mute", { toJSON: () => undefined });
   await clock.advance(1_000);
   const records = slow.batches[0]?.records.map((record) => JSON.parse(record) as unknown);
   expect(records).toMatchObject([
     { message: "came", user: { name: "ann" } },
     { message: "odd", unloggable: expect.stringContaining("BigInt") as unknown },
+    { message: "odder", unloggable: "object" },
+    { message: "mute" },
   ]);
+});
+
+it("goes on with the next batch though who is told of the loss throws", async () => {
+  const { slow, clock, logs } = setUp({
+    onLost() {
+      throw new Error("nobody hears of it");
+    },
+  });
+  logMany(logs, 0, 1);
+  await clock.advance(1_000);
+  slow.answer(new Error("given up"));
+  logMany(logs, 1, 2);
+  await clock.advance(1_000);
+  expect(slow.batches.at(-1)).toMatchObject({ number: 2, lost: 1 });
+  slow.answer();
+  await clock.advance(0);
+  expect(logs.stats()).toEqual({ waiting: 0, shipped: 1, lost: 1 });
 });
 
 it("ships all it has when it is stopped, without waiting for a batch to fill", async () => {

@@ -89,8 +89,16 @@ export class LogShipper {
         this.#shipped += records.length;
       } catch (error) {
         this.#lost += records.length;
-        this.#options.onLost?.(error, records.length);
+        this.#tell(error, records.length);
       }
+    }
+  }
+
+  #tell(error: unknown, records: number): void {
+    try {
+      this.#options.onLost?.(error, records);
+    } catch {
+      // who can't hear of it must not end the shipping; the loss is counted, and told with the next batch
     }
   }
 
@@ -114,8 +122,8 @@ export class LogShipper {
 /** At once, since the caller may change what it logged; and what is no JSON is no reason to fail a request. */
 function toJson(message: string, fields: LogFields): string {
   try {
-    return JSON.stringify({ message, ...fields });
+    return JSON.stringify({ message, ...fields, toJSON: undefined }); // one of the fields' own may give no text at all
   } catch (error) {
-    return JSON.stringify({ message, unloggable: String(error) });
+    return JSON.stringify({ message, unloggable: error instanceof Error ? String(error) : typeof error });
   }
 }
