@@ -1,3 +1,4 @@
+import { Relay } from "../clock/relay.ts";
 import { Watcher } from "../internal/abort.ts";
 import { checkFunction, checkInteger, checkSignal } from "../internal/check.ts";
 import type { RunContext, WaitOptions } from "../policy.ts";
@@ -7,6 +8,11 @@ export interface ConsumeOptions {
   readonly workers?: number | undefined;
   /** Ends the consumption: what is under way goes on to its end, then the promise rejects with the reason. */
   readonly signal?: AbortSignal | undefined;
+  /**
+   * Ends it quietly when it aborts: nothing more is taken, what was taken is worked on to its end and not disturbed, and
+   * then the promise resolves. The queue stays open, for others.
+   */
+  readonly stop?: AbortSignal | undefined;
   /** Gets what further calls throw once one has failed. @default an unhandled rejection */
   readonly onLateError?: ((error: unknown) => void) | undefined;
 }
@@ -34,29 +40,36 @@ export async function consume<T>(
   options: ConsumeOptions,
   register: ConsumerRegister,
 ): Promise<void> {
-  const { workers = 1, signal } = options;
+  const { workers = 1, signal, stop } = options;
   checkFunction("fn", fn);
   checkInteger("workers", workers, { min: 1 });
   checkSignal(signal);
+  checkSignal(stop);
   signal?.throwIfAborted();
+  if (stop?.aborted === true) return;
   const consumption = new Consumption(queue, fn, register, options.onLateError);
   if (signal !== undefined) consumption.watch(signal);
+  const relay = stop && new Relay({ onAbort: () => consumption.stop() }, stop);
   try {
     await Promise.all(Array.from({ length: workers }, () => consumption.work()));
   } finally {
     consumption.unwatch();
+    relay?.unwatch();
   }
   consumption.throwIfEndedEarly();
 }
 
+const STOPPED: unique symbol = Symbol("stopped");
+
 class Consumption<T> extends Watcher {
   // I1  an item that was taken always reaches #fn
-  // I2  nothing is taken once #stop has aborted
+  // I2  nothing is taken once #taking has aborted, which it has if #work has
   readonly #queue: Consumed<T>;
   readonly #fn: Consumer<T>;
   readonly #register: ConsumerRegister;
   readonly #onLateError: ((error: unknown) => void) | undefined;
-  readonly #stop = new AbortController();
+  readonly #taking = new AbortController();
+  readonly #work = new AbortController();
   #early: { readonly reason: unknown } | undefined;
 
   constructor(
@@ -75,7 +88,12 @@ class Consumption<T> extends Watcher {
   /** The first reason stays. */
   override onAbort(reason: unknown): void {
     this.#early ??= { reason };
-    this.#stop.abort(reason);
+    this.#taking.abort(reason);
+    this.#work.abort(reason);
+  }
+
+  stop(): void {
+    this.#taking.abort(STOPPED);
   }
 
   throwIfEndedEarly(): void {
@@ -84,12 +102,12 @@ class Consumption<T> extends Watcher {
 
   /** Never rejects: the others must have ended too. */
   async work(): Promise<void> {
-    const { signal } = this.#stop;
+    const { signal } = this.#taking;
     this.#register.count(1);
     try {
-      for (;;) await this.#call(await this.#queue.take({ signal }), signal);
+      for (;;) await this.#call(await this.#queue.take({ signal }), this.#work.signal);
     } catch (error) {
-      if (!this.#register.isEnd(error)) this.onAbort(error);
+      if (error !== STOPPED && !this.#register.isEnd(error)) this.onAbort(error);
     } finally {
       this.#register.count(-1);
     }
@@ -102,7 +120,7 @@ class Consumption<T> extends Watcher {
       if (this.#early === undefined) {
         this.onAbort(error);
         this.#queue.fail(error); // or it would only fill, and its producers wait for ever
-      } else if (error !== this.#stop.signal.reason) this.#tellLate(error);
+      } else if (error !== this.#work.signal.reason) this.#tellLate(error);
     }
   }
 

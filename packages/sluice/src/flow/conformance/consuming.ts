@@ -43,6 +43,67 @@ export const consuming: Facts = {
     same([await over, queue.stats().consumers], [failure, 0]);
   },
 
+  "stops quietly when it is told to: what was taken gets to its end undisturbed, and the rest stays": async ({
+    open,
+    clock,
+  }) => {
+    const queue = open(4);
+    const [stop, call] = [new AbortController(), new AbortController()];
+    const got: string[] = [];
+    const [signals, ends]: [(AbortSignal | undefined)[], (() => void)[]] = [[], []];
+    const fn = (item: string, { signal }: { signal: AbortSignal | undefined }): Promise<void> => {
+      got.push(item);
+      signals.push(signal);
+      return new Promise((end) => void ends.push(end));
+    };
+    const over = outcome(queue.consume(fn, { workers: 2, stop: stop.signal, signal: call.signal }));
+    await queue.put("one");
+    await clock.advance(0);
+    queue.offer("granted");
+    stop.abort();
+    queue.offer("kept");
+    await clock.advance(0);
+    same(
+      [got, signals.map((signal) => signal?.aborted)],
+      [
+        ["one", "granted"],
+        [false, false],
+      ],
+    );
+    for (const end of ends) end();
+    same([await over, queue.pollBatch(9), queue.closed], [undefined, ["kept"], false]);
+    const { consumers, waitingConsumers } = queue.stats();
+    same([consumers, waitingConsumers], [0, 0]);
+    queue.offer("for others");
+    same(await outcome(queue.consume(fn, { stop: stop.signal })), undefined); // it had stopped before it began
+    same(queue.pollBatch(9), ["for others"]);
+  },
+
+  "can still be aborted when it has been told to stop, and fails the queue with what a call throws": async ({
+    open,
+    clock,
+  }) => {
+    const queue = open(4);
+    const [stop, call] = [new AbortController(), new AbortController()];
+    const failure = new Error("bad item");
+    const fn = (item: string, { signal }: { signal: AbortSignal | undefined }): Promise<void> =>
+      new Promise((_, reject) => {
+        const end = (): void => reject(item === "bad" ? failure : (signal?.reason as Error));
+        signal?.addEventListener("abort", end);
+        if (item === "bad") stop.signal.addEventListener("abort", end);
+      });
+    queue.offer("one");
+    const aborted = outcome(queue.consume(fn, { stop: stop.signal, signal: call.signal }));
+    await clock.advance(0);
+    queue.offer("bad");
+    const failed = outcome(queue.consume(fn, { stop: stop.signal }));
+    await clock.advance(0);
+    stop.abort();
+    same([await failed, await outcome(queue.put("late"))], [failure, failure]);
+    call.abort("enough");
+    same(await aborted, "enough");
+  },
+
   "stops when its signal aborts, and fails nobody": async ({ open, clock }) => {
     const queue = open(2);
     const call = new AbortController();
