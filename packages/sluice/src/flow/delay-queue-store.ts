@@ -7,12 +7,19 @@ import type { QueueStore } from "./queue-store.ts";
 /** A heap by the instants at which items are due, and one timer at most: for the first, while somebody waits. */
 export class DelayStore<T> implements QueueStore<T, DelayItemOptions, Entry<T>>, TimerTask {
   // I1  there is a timer exactly while #armedFor is in and first, and somebody waits
+  // I2  if the clock throws, nobody waits on: what it was asked for goes on
+  // I3  once there is an #index, it has the entries that are in, by their items
   /** An item is due that wasn't, and somebody waits for it. */
   onReady: () => void = () => {};
+  /** Those who wait are to hear of an error of the clock's. */
+  onFault: (error: unknown) => void = () => {};
   readonly #heap = new Heap<Entry<T>>(isBefore);
   readonly #clock: Clock;
   #added = 0;
   #isAwaited = false;
+  /** From the first `remove` on: who never removes doesn't pay for it. */
+  #index: Map<T, Set<Entry<T>>> | undefined;
+  #isFaulty = false;
   #armedFor: Entry<T> | undefined;
   #timer: Timer | undefined;
 
@@ -54,8 +61,8 @@ export class DelayStore<T> implements QueueStore<T, DelayItemOptions, Entry<T>>,
   add(entry: Entry<T>): void {
     entry.order = this.#added += 1;
     this.#heap.push(entry);
-    if (this.#isAwaited && this.isReady) this.onReady();
-    else this.#arm();
+    if (this.#index !== undefined) enterInto(this.#index, entry);
+    if (this.#isAwaited) this.#guarded(() => (this.isReady ? this.onReady() : this.#arm()));
   }
 
   peek(): T {
@@ -64,8 +71,7 @@ export class DelayStore<T> implements QueueStore<T, DelayItemOptions, Entry<T>>,
 
   shift(): T {
     const first = this.#heap.peek() as Entry<T>;
-    this.#heap.remove(first);
-    if (first === this.#armedFor) this.#arm();
+    this.#take(first);
     return first.item;
   }
 
@@ -80,24 +86,48 @@ export class DelayStore<T> implements QueueStore<T, DelayItemOptions, Entry<T>>,
   /** Of those that are the same, the one that is due first. */
   remove(item: T): boolean {
     let found: Entry<T> | undefined;
-    this.#heap.find((entry) => {
-      if (Object.is(entry.item, item) && (found === undefined || isBefore(entry, found))) found = entry;
-      return false;
-    });
-    if (found === undefined) return false;
-    this.#heap.remove(found);
-    this.#arm();
-    return true;
+    for (const entry of this.#indexed().get(item) ?? [])
+      if (Object.is(entry.item, item) && (found === undefined || isBefore(entry, found))) found = entry; // 0 is not -0
+    if (found !== undefined) this.#take(found);
+    return found !== undefined;
   }
 
+  /** What the clock throws is for the first who waits, and else for all who do. */
   expect(isAwaited: boolean): void {
+    const isFirst = isAwaited && !this.#isAwaited;
     this.#isAwaited = isAwaited;
-    this.#arm();
+    if (isFirst && !this.#isFaulty) this.#arm();
+    else this.#guarded(() => this.#arm());
   }
 
   onTimer(): void {
     this.#armedFor = undefined;
-    this.onReady();
+    this.#guarded(this.onReady);
+  }
+
+  #indexed(): Map<T, Set<Entry<T>>> {
+    if (this.#index !== undefined) return this.#index;
+    const index = (this.#index = new Map<T, Set<Entry<T>>>());
+    this.#heap.find((entry) => enterInto(index, entry));
+    return index;
+  }
+
+  #take(entry: Entry<T>): void {
+    this.#heap.remove(entry);
+    const same = this.#index?.get(entry.item);
+    if (same?.delete(entry) === true && same.size === 0) this.#index?.delete(entry.item);
+    if (entry === this.#armedFor) this.#guarded(() => this.#arm());
+  }
+
+  #guarded(work: () => void): void {
+    if (this.#isFaulty) return; // those who hear of it leave one by one, and each leaving comes by here
+    try {
+      work();
+    } catch (error) {
+      this.#isFaulty = true;
+      this.onFault(error);
+      this.#isFaulty = false;
+    }
   }
 
   #arm(): void {
@@ -117,6 +147,13 @@ interface Entry<T> extends HeapNode {
   readonly dueAt: number;
   /** Among those due at one instant: of coming. */
   order: number;
+}
+
+function enterInto<T>(index: Map<T, Set<Entry<T>>>, entry: Entry<T>): false {
+  const same = index.get(entry.item);
+  if (same === undefined) index.set(entry.item, new Set([entry]));
+  else same.add(entry);
+  return false;
 }
 
 function isBefore(a: Entry<unknown>, b: Entry<unknown>): boolean {

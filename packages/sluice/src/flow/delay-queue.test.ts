@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { type AbortSubject, abortCases } from "../testing/abort-suite.ts";
 import { turn } from "../testing/turn.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
@@ -242,4 +242,66 @@ it("keeps nobody in line for a clock that throws", async () => {
   queue.offer("a", { delayMs: 10 });
   await expect(queue.take()).rejects.toBe(failure);
   expect(queue.stats().waitingConsumers).toBe(0);
+});
+
+it("loses no item to a clock that throws, and lets all who wait hear of it", async () => {
+  const clock = new VirtualClock();
+  const failure = new Error("no timers left");
+  let [fails, timersFail] = [false, false];
+  const failing = <R>(work: () => R): R => {
+    if (fails) throw failure;
+    return work();
+  };
+  const queue = new DelayQueue<string>(20_000, {
+    clock: {
+      now: () => failing(() => clock.now()),
+      wallNow: () => 0,
+      track: (work) => work,
+      setTimer(delayMs, task, options) {
+        if (timersFail) throw failure;
+        return failing(() => clock.setTimer(delayMs, task, options));
+      },
+    },
+  });
+  queue.offer("a", { delayMs: 10 });
+  const takes = Array.from({ length: 10_000 }, () => queue.take());
+  const ends = takes.map((take) => take.catch((error: unknown) => error));
+  fails = true;
+  await clock.advance(10);
+  expect(new Set(await Promise.all(ends))).toEqual(new Set([failure]));
+  fails = false;
+  expect([queue.stats().waitingConsumers, await queue.take()]).toEqual([0, "a"]);
+
+  queue.offer("late", { delayMs: 50 });
+  const two = [queue.take(), queue.take()].map((take) => take.catch((error: unknown) => error));
+  const put = queue.put("early", { delayMs: 10 });
+  timersFail = true;
+  expect(queue.offer("earlier", { delayMs: 5 })).toBe(true);
+  expect([await put, await Promise.all(two)]).toEqual([true, [failure, failure]]);
+  await clock.advance(50);
+  timersFail = false;
+  expect([queue.pollBatch(9), clock.timers]).toEqual([["earlier", "early", "late"], 0]);
+});
+
+it("finds what is removed among items that are the same or look so, also those that come and go after a first removal", () => {
+  const queue = new DelayQueue<number>(99, { clock: new VirtualClock() });
+  for (const item of [0, -0, 7, 7]) queue.offer(item, { delayMs: item === 0 ? 5 : 0 });
+  expect([queue.remove(-0), queue.remove(-0), queue.remove(0), queue.remove(0)]).toEqual([true, false, true, false]);
+  expect([queue.poll(), queue.remove(7), queue.remove(7), queue.size]).toEqual([7, true, false, 0]);
+  queue.offer(8);
+  expect([queue.remove(8), queue.remove(8), queue.size, queue.stats().undelivered]).toEqual([true, false, 0, 4]);
+});
+
+it("looks at those that are the same only when it removes one of many", () => {
+  const queue = new DelayQueue<object>(2_000);
+  let looked = 0;
+  const is = vi.spyOn(Object, "is").mockImplementation((a, b) => (looked += 1) > 0 && a === b);
+  try {
+    const items = Array.from({ length: 2_000 }, () => ({}));
+    for (const item of items) queue.offer(item, { delayMs: 1_000 });
+    for (const item of items) queue.remove(item);
+  } finally {
+    is.mockRestore();
+  }
+  expect([looked, queue.size]).toEqual([2_000, 0]);
 });

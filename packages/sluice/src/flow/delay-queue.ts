@@ -18,7 +18,7 @@ export interface DelayItemOptions {
 /**
  * The delay runs from the call of `put`, also while that waits for room, and jumps of the wall clock don't change it.
  * Ages count from when an item was due. `whenFull: "drop-oldest"` evicts what is due first. Once closed, consumers still
- * get what is in, each item when it is due.
+ * get what is in, each item when it is due. An error of the clock's rejects those who wait, and loses no item.
  */
 export class DelayQueue<T> extends BoundedQueue<T, DelayItemOptions> {
   readonly #store: DelayStore<T>;
@@ -30,9 +30,13 @@ export class DelayQueue<T> extends BoundedQueue<T, DelayItemOptions> {
     super("delay-queue", capacity, store, options);
     this.#store = store;
     store.onReady = () => coreOf(this).onReady();
+    store.onFault = (error) => coreOf(this).consumers.rejectAll(error);
   }
 
-  /** Takes an item out, of those that are the same the one due first, and says whether there was one. O(size). */
+  /**
+   * Takes an item out, of those that are the same the one due first, and says whether there was one. O(log size), and
+   * O(same); the first call is O(size), and from then on each item takes some more room.
+   */
   remove(item: T): boolean {
     const isOut = this.#store.remove(item);
     if (isOut) coreOf(this).onRemoved();

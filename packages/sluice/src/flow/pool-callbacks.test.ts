@@ -1,5 +1,7 @@
 import { expect, it, vi } from "vitest";
+import type { Clock } from "../clock/clock.ts";
 import { turn } from "../testing/turn.ts";
+import { VirtualClock } from "../testing/virtual-clock.ts";
 import { Pool } from "./pool.ts";
 
 it("serves who waits though onError throws, whatever it is told of, and its error is an unhandled rejection", async () => {
@@ -87,6 +89,37 @@ it("makes no more than max though its validate asks for another", async () => {
   expect([made, pool.size, pool.waiting]).toEqual([1, 1, 1]);
   lease.release();
   expect(await within[0]).toBe(1);
+});
+
+it("serves who waits though its clock throws, whose errors are unhandled rejections", async () => {
+  const unhandled = vi.fn<(error: unknown) => void>();
+  process.on("unhandledRejection", unhandled);
+  const failure = new Error("of the clock");
+  let fails = false;
+  const clock = new VirtualClock();
+  const broken: Clock = {
+    now: () => (fails ? throwIt() : clock.now()),
+    wallNow: () => 0,
+    track: (work) => work,
+    setTimer: (delayMs, task, options) => (fails ? throwIt() : clock.setTimer(delayMs, task, options)),
+  };
+  const throwIt = (): never => {
+    throw failure;
+  };
+  let made = 0;
+  const pool = new Pool(1, { create: () => (made += 1), validate: () => true, idleMs: 100, clock: broken });
+  const [first, second] = [pool.acquire(), pool.acquire()];
+  fails = true;
+  (await first).release(); // made, given back and lent without a reading or a timer
+  (await second).release();
+  expect([pool.idle, pool.size, pool.waiting]).toEqual([1, 1, 0]);
+  fails = false;
+  (await pool.acquire()).release();
+  await clock.advance(100);
+  expect([made, pool.size]).toEqual([1, 0]); // and swept away when it is time, by the next timer
+  await turn();
+  process.off("unhandledRejection", unhandled);
+  expect(new Set(unhandled.mock.calls.map(([error]) => error))).toEqual(new Set([failure]));
 });
 
 function fail(message: string): never {

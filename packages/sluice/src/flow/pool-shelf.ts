@@ -4,22 +4,34 @@ import type { PoolEntry } from "./pool-lease.ts";
 
 export class Shelf<R> implements TimerTask {
   // I1  in the order they came, the warmest last
-  // I2  a timer is set, in the background, for as soon as one of them may have to go
+  // I2  a timer is set, in the background, for as soon as one of them may have to go, unless the clock sets none
   readonly #idle: PoolEntry<R>[] = [];
   readonly #idleMs: number;
   readonly #clock: Clock;
   readonly #sweep: () => void;
   #timer: Timer | undefined;
   #sweepAt = Infinity;
+  #latest: number;
 
   constructor(idleMs: number, clock: Clock, sweep: () => void) {
     this.#idleMs = idleMs;
     this.#clock = clock;
+    this.#latest = clock.now();
     this.#sweep = sweep;
   }
 
   get size(): number {
     return this.#idle.length;
+  }
+
+  /** What the clock throws is an unhandled rejection, and the time that of before: else who waits would wait for ever. */
+  now(): number {
+    try {
+      this.#latest = this.#clock.now();
+    } catch (error) {
+      void Promise.reject(error);
+    }
+    return this.#latest;
   }
 
   push(entry: PoolEntry<R>): void {
@@ -41,7 +53,7 @@ export class Shelf<R> implements TimerTask {
 
   /** Takes out those that are too old, and the coldest of those that have lain too long, `spare` of them at most. */
   takeExpired(spare: number): PoolEntry<R>[] {
-    const now = this.#clock.now();
+    const now = this.now();
     let left = spare;
     const isExpired = (entry: PoolEntry<R>): boolean => {
       const goes = entry.retireAt <= now || (left > 0 && entry.idleAt + this.#idleMs <= now);
@@ -66,8 +78,13 @@ export class Shelf<R> implements TimerTask {
   sweepBy(at: number): void {
     if (at >= this.#sweepAt) return;
     this.#timer?.cancel();
-    this.#sweepAt = at;
-    this.#timer = this.#clock.setTimer(at - this.#clock.now(), this, { background: true });
+    try {
+      this.#timer = this.#clock.setTimer(Math.max(0, at - this.now()), this, { background: true });
+      this.#sweepAt = at;
+    } catch (error) {
+      this.#sweepAt = Infinity;
+      void Promise.reject(error); // as of `now`; the next to come has it set again
+    }
   }
 
   onTimer(): void {

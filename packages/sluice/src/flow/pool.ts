@@ -246,7 +246,7 @@ class ResourcePool<R> implements Pool<R> {
     const onMade = (resource: R): void => {
       this.#creating -= 1;
       this.#created += 1;
-      const entry = new PoolEntry(resource, this.#clock.now(), lifetimeMs);
+      const entry = new PoolEntry(resource, this.#shelf.now(), lifetimeMs);
       this.#entries.add(entry);
       this.#place(entry);
     };
@@ -257,7 +257,7 @@ class ResourcePool<R> implements Pool<R> {
       else asking.reject(error);
       this.#supply();
       this.#settle();
-      if (this.#lacks) this.#shelf.sweepBy(this.#clock.now() + REFILL_MS);
+      if (this.#lacks) this.#shelf.sweepBy(this.#shelf.now() + REFILL_MS);
     };
     void made.then(onMade, onFailed);
   }
@@ -265,7 +265,7 @@ class ResourcePool<R> implements Pool<R> {
   /** Whether it may be lent. */
   #judge(entry: PoolEntry<R>): boolean | Promise<boolean> {
     const { validate, validateAfterMs } = this.#settings;
-    const now = this.#clock.now();
+    const now = this.#shelf.now();
     if (entry.isCondemned || entry.retireAt <= now) return false;
     if (validate === undefined || now - entry.idleAt < validateAfterMs) return true;
     const onFailed = (error: unknown): false => {
@@ -314,7 +314,7 @@ class ResourcePool<R> implements Pool<R> {
 
   readonly #giveBack = (entry: PoolEntry<R>): void => {
     this.#borrowed -= 1;
-    entry.idleAt = this.#clock.now();
+    entry.idleAt = this.#shelf.now();
     if (this.closed || entry.isCondemned || entry.retireAt <= entry.idleAt) this.#destroy(entry);
     else this.#shelf.push(entry);
     this.#supply();
