@@ -91,6 +91,8 @@ class Putting<T, I extends object> implements SelectClause<boolean> {
   readonly #core: QueueCore<T, I>;
   readonly #item: T;
   readonly #options: I | undefined;
+  /** What found no room, for the select that joins next: `priorityOf` is asked once for each. */
+  #turnedAway: { readonly entry: unknown } | undefined;
 
   constructor(core: QueueCore<T, I>, item: T, options: I | undefined) {
     this.#core = core;
@@ -99,13 +101,17 @@ class Putting<T, I extends object> implements SelectClause<boolean> {
   }
 
   attempt(): Ready<boolean> | undefined {
-    const isIn = this.#core.tryPut(this.#core.store.enter(this.#item, this.#options));
-    return isIn === undefined ? undefined : { value: isIn };
+    const entry = this.#core.store.enter(this.#item, this.#options);
+    const isIn = this.#core.tryPut(entry);
+    if (isIn !== undefined) return { value: isIn };
+    this.#turnedAway = { entry };
+    return undefined;
   }
 
   join(claim: Claim<boolean>): Joined {
     const { store, producers, clock } = this.#core;
-    const entry = store.enter(this.#item, this.#options);
+    const { entry } = this.#turnedAway ?? { entry: store.enter(this.#item, this.#options) };
+    this.#turnedAway = undefined; // one entry stands in one line: another select may use this clause at the same time
     const win = (isIn: Granted<T, I>): void => claim.win(isIn === true);
     const wait = new ClauseWait<Granted<T, I>, unknown>(clock.now(), entry, claim, win, (reason) => claim.fail(reason));
     return producers.join(wait, undefined, clock, store.priorityOf(entry));

@@ -13,6 +13,22 @@ import { Queue } from "./queue.ts";
 import { aborting, elapsing, iterating, putting, type SelectClause, taking } from "./select-clause.ts";
 import { select, trySelect } from "./select.ts";
 
+it("asks priorityOf once for each select that waits to put, also for selects that share the clause", async () => {
+  const asked: string[] = [];
+  const queue = new PriorityQueue<string>(1, { priorityOf: (item) => (asked.push(item) > 0 ? 0 : 1) });
+  queue.offer("in");
+  const clause = putting(queue, "late");
+  const both = [select({ clause }), select({ clause })];
+  expect(asked).toEqual(["in", "late", "late"]);
+  expect(queue.poll()).toBe("in");
+  expect([await both[0], queue.poll(), await both[1], queue.poll()]).toEqual([
+    { key: "clause", value: true },
+    "late",
+    { key: "clause", value: true },
+    "late",
+  ]);
+});
+
 const subjects: readonly AbortSubject[] = [
   {
     name: "select of takes",
