@@ -13,6 +13,7 @@ import { PriorityWaitList } from "../internal/priority-wait-list.ts";
 import { notice, probe } from "../internal/probe.ts";
 import { setStage } from "../internal/stage.ts";
 import type { Policy, Task, WaitOptions } from "../policy.ts";
+import { KnownRequests } from "./limiter/known-requests.ts";
 import type { LimiterOptions, LimiterRunOptions, LimiterStats, StartRate } from "./limiter/options.ts";
 import { type Place, Request, type Work, weightOf } from "./limiter/request.ts";
 import { Rest } from "./limiter/rest.ts";
@@ -42,7 +43,7 @@ export class Limiter implements Policy {
   readonly #rate: StartRate | undefined;
   readonly #clock: Clock;
   readonly #line: PriorityWaitList<Granted, Work>;
-  readonly #known = new Map<unknown, Set<Request>>();
+  readonly #known = new KnownRequests();
   readonly #rest: Rest;
   readonly #selfWaits: SelfWaits | undefined;
   readonly #runner: Runner;
@@ -155,14 +156,10 @@ export class Limiter implements Policy {
   /** Who waits with this `id` goes on waiting with another priority, behind who has it already. Returns how many. */
   setPriority(id: unknown, priority: number): number {
     checkPriority(priority);
-    const requests = this.#known.get(id) ?? [];
-    let moved = 0;
-    for (const { wait } of requests) {
-      if (wait !== undefined) this.#line.move(wait, priority);
-      moved += 1;
-    }
+    const requests = this.#known.withId(id);
+    for (const { wait } of requests) if (wait !== undefined) this.#line.move(wait, priority);
     this.#admit();
-    return moved;
+    return requests.length;
   }
 
   /**
@@ -339,17 +336,13 @@ export class Limiter implements Policy {
 
   #remember(request: Request, wait: Place, within: Run | undefined): void {
     request.wait = wait;
-    if (request.id !== undefined) {
-      const others = this.#known.get(request.id) ?? new Set();
-      this.#known.set(request.id, others.add(request));
-    }
+    this.#known.add(request);
     if (within !== undefined) this.#selfWaits?.joined(request, within);
     this.#onChange();
   }
 
   #forget(request: Request): void {
-    const others = this.#known.get(request.id);
-    if (others?.delete(request) === true && others.size === 0) this.#known.delete(request.id);
+    this.#known.delete(request);
     this.#selfWaits?.left(request);
   }
 

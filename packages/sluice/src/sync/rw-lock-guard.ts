@@ -77,74 +77,62 @@ export function issueWrite<T>(host: GuardHost<T>, since: number): WriteGuard<T> 
   return new HeldWrite(host, since);
 }
 
-class HeldRead<T> implements ReadGuard<T> {
-  #host: GuardHost<T> | undefined;
-  readonly #since: number;
+abstract class HeldGuard<T> {
+  protected host: GuardHost<T> | undefined;
+  protected readonly since: number;
 
   constructor(host: GuardHost<T>, since: number) {
-    this.#host = host;
-    this.#since = since;
+    this.host = host;
+    this.since = since;
   }
 
   get isHeld(): boolean {
-    return this.#host !== undefined;
-  }
-
-  get value(): DeepReadonly<T> {
-    return held(this.#host, "read").value as DeepReadonly<T>;
+    return this.host !== undefined;
   }
 
   release(): void {
-    const host = this.#host;
-    this.#host = undefined;
+    const { host } = this;
+    this.host = undefined;
     if (host === undefined) return;
     probe?.gaveBack(this);
-    host.endRead(this.#since);
+    this.end(host);
   }
 
   [dispose](): void {
     this.release();
+  }
+
+  protected abstract end(host: GuardHost<T>): void;
+}
+
+class HeldRead<T> extends HeldGuard<T> implements ReadGuard<T> {
+  get value(): DeepReadonly<T> {
+    return held(this.host, "read").value as DeepReadonly<T>;
+  }
+
+  protected override end(host: GuardHost<T>): void {
+    host.endRead(this.since);
   }
 }
 
-class HeldWrite<T> implements WriteGuard<T> {
-  #host: GuardHost<T> | undefined;
-  readonly #since: number;
-
-  constructor(host: GuardHost<T>, since: number) {
-    this.#host = host;
-    this.#since = since;
-  }
-
-  get isHeld(): boolean {
-    return this.#host !== undefined;
-  }
-
+class HeldWrite<T> extends HeldGuard<T> implements WriteGuard<T> {
   get value(): T {
-    return held(this.#host, "write").value;
+    return held(this.host, "write").value;
   }
 
   replace(value: T): void {
-    held(this.#host, "write").value = value;
+    held(this.host, "write").value = value;
   }
 
   downgrade(): ReadGuard<T> {
-    const host = held(this.#host, "write");
-    this.#host = undefined;
+    const host = held(this.host, "write");
+    this.host = undefined;
     probe?.gaveBack(this);
-    return host.downgrade(this.#since);
+    return host.downgrade(this.since);
   }
 
-  release(): void {
-    const host = this.#host;
-    this.#host = undefined;
-    if (host === undefined) return;
-    probe?.gaveBack(this);
-    host.endWrite(this.#since);
-  }
-
-  [dispose](): void {
-    this.release();
+  protected override end(host: GuardHost<T>): void {
+    host.endWrite(this.since);
   }
 }
 
