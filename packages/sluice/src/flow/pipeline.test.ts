@@ -219,37 +219,32 @@ it("lets its reader leave though its source stays at the next item, or a whole s
   const failure = new Error("not closed");
   const late: unknown[] = [];
   const log: string[] = [];
-  let arrive = (): void => {};
+  const arrival = Promise.withResolvers<void>();
   const source = (async function* (): AsyncGenerator<number> {
     try {
       yield 1;
-      await new Promise<void>((resolve) => (arrive = resolve));
+      await arrival.promise;
       yield 2;
     } finally {
       log.push("source closed");
     }
     throw failure;
   })();
-  const { stages } = { stages: { buffer: 1 } };
-  const line = pipeline(source, { onLateError: (error) => late.push(error) }).stage("a", (item) => item, stages);
+  const buffered = { buffer: 1 };
+  const line = pipeline(source, { onLateError: (error) => late.push(error) }).stage("a", (item) => item, buffered);
   for await (const _ of line) break;
   log.push("left");
-  arrive();
+  arrival.resolve();
   await settle();
   expect(log).toEqual(["left", "source closed"]);
 
-  const stuck = pipeline([1]).whole("stuck", () => ({ [Symbol.asyncIterator]: () => waits() }), stages);
+  const stuck = pipeline([1]).whole("stuck", () => ({ [Symbol.asyncIterator]: () => waits() }), buffered);
   for await (const _ of stuck) break;
 
   const bare = pipeline(waits());
   for await (const _ of bare) break;
   expect(bare.stats().read).toBeGreaterThan(0);
   expect(late).toEqual([]);
-
-  async function* waits(): AsyncGenerator<number> {
-    yield 1;
-    await new Promise(() => {});
-  }
 });
 
 it("fails with the name of a stage whose onError returns what is no path, and with the error as the cause", async () => {
@@ -574,4 +569,10 @@ async function readAll<T>(items: AsyncIterable<T>): Promise<T[]> {
 
 async function settle(): Promise<void> {
   for (let turns = 0; turns < 8; turns += 1) await turn();
+}
+
+/** Comes to its second item never. */
+async function* waits(): AsyncGenerator<number> {
+  yield 1;
+  await new Promise(() => {});
 }

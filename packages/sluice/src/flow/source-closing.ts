@@ -10,10 +10,14 @@ export async function untilClosed(
   answer: unknown,
   onLateError: (error: unknown) => void,
 ): Promise<void> {
+  let turnsLeft = ANSWERS_WITHIN;
   let isAsking = true;
-  const onAnswer = (): void => void (isAsking = false);
+  const onAnswer = (): void => {
+    isAsking = false;
+    turnsLeft = 0;
+  };
   Promise.resolve(answer).then(onAnswer, onAnswer);
-  for (let turn = 0; isAsking && turn < ANSWERS_WITHIN; turn += 1) await undefined;
+  for (; turnsLeft > 0; turnsLeft -= 1) await Promise.resolve();
   if (isAsking) closed.catch(onLateError);
   else await closed;
 }
