@@ -35,10 +35,10 @@ server.behave = (key, request) => {
 };
 
 try {
-  await book.restock("lamp", 8);
+  book.restock("lamp", 8);
   const all = Array.from({ length: 12 }, (_, index) => ({ id: `${index}`, sku: "lamp", quantity: 1, cents: 1_250 }));
   console.log("taken in:", await orders.take([...all, { id: "12", sku: "lamp" }, all[5]], stop.signal));
-  console.log("refused:", await book.refused());
+  console.log("refused:", book.refused());
   orders.start();
   await orders.idle(stop.signal);
   for (const { queue, payload, attempts, reason } of await orders.deadLetters())
@@ -47,7 +47,7 @@ try {
   isMended = true;
   console.log("tried again:", await orders.redrive());
   await orders.idle(stop.signal);
-  console.log("in the end:", await book.states(), "lamps left:", await book.stock("lamp"));
+  console.log("in the end:", book.states(), "lamps left:", book.stock("lamp"));
   const charges = server.entries.filter(({ key }) => key.startsWith("charge"));
   const paid = all.reduce((sum, { id }) => sum + server.balance(id), 0);
   console.log(`charged ${new Set(charges.map(({ key }) => key)).size} orders in ${charges.length} charges`);

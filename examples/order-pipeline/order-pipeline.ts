@@ -4,7 +4,7 @@
  */
 import { type Handler, type Job, type JobContext, type JobRecord, Jobs, snooze, Worker } from "@sluice/jobs";
 import type { SqliteStore } from "@sluice/jobs/sqlite";
-import { CircuitOpenError, pipeline, shutdown, type ShutdownReport, sleep } from "sluice";
+import { CircuitOpenError, pipeline, shutdown, type ShutdownReport } from "sluice";
 import { InvalidOrderError, type Order, type OrderState, validate } from "./order.ts";
 import type { OrderBook, Queues, Step } from "./order-book.ts";
 import type { Payments } from "./payments.ts";
@@ -31,17 +31,16 @@ export interface Intake {
   readonly refused: number;
 }
 
-/** At once, of each step. */
+/** At once, of each step; each makes work for those after it alone. */
 const CONCURRENCY = { charge: 20, allocate: 1, refund: 5, notify: 20 } satisfies Record<Step, number>;
 const STEPS = Object.keys(CONCURRENCY) as Step[];
 const MAX_SNOOZE_MS = 30_000;
-/** Half of what the platform grants at least: Docker grants 10 s. */
-const STOP = { drainMs: 2_000, abortMs: 1_000 };
 
 export class OrderPipeline {
   readonly #options: OrderPipelineOptions;
   readonly #jobs: Jobs<Queues>;
-  readonly #stop = shutdown({ timeoutMs: 8_000 });
+  readonly #workers = new Map<Step, Worker<Queues[Step]>>();
+  readonly #stop = shutdown({ timeoutMs: 6_000 }); // the platform grants more: Docker 10 s
 
   constructor(options: OrderPipelineOptions) {
     this.#options = options;
@@ -53,8 +52,7 @@ export class OrderPipeline {
     for (const step of STEPS) {
       const options = { concurrency: CONCURRENCY[step], retry, jobTimeoutMs: 30_000 };
       const worker = new Worker<Queues[Step]>(store, step, this.#handlerOf(step), options);
-      // By itself, it would take longer than all of this may.
-      this.#stop.add(step, () => worker.stop(STOP), { phase: "intake" });
+      this.#workers.set(step, this.#stop.add(step, worker));
       worker.start();
     }
   }
@@ -68,8 +66,8 @@ export class OrderPipeline {
   async take(orders: Iterable<unknown> | AsyncIterable<unknown>, signal?: AbortSignal): Promise<Intake> {
     const { book } = this.#options;
     const counts = { accepted: 0, known: 0, refused: 0 };
-    const refuse = async (item: unknown, reason: string): Promise<void> => {
-      await book.refuse(item, reason);
+    const refuse = (item: unknown, reason: string): void => {
+      book.refuse(item, reason);
       counts.refused += 1;
     };
     await pipeline(orders, { signal, onDeadLetter: ({ item, error }) => refuse(item, (error as Error).message) })
@@ -90,13 +88,9 @@ export class OrderPipeline {
     return redriven;
   }
 
-  /** Resolves when nothing is left to do but for the dead letters. */
+  /** Resolves when nothing is left to do but for the dead letters. Begins with the step that makes work for the others. */
   async idle(signal?: AbortSignal): Promise<void> {
-    const isBusy = async (step: Step): Promise<boolean> => {
-      const { scheduled, ready, running } = await this.#jobs.stats(step);
-      return scheduled + ready + running > 0;
-    };
-    while ((await Promise.all(STEPS.map(isBusy))).includes(true)) await sleep(10, { signal });
+    for (const step of STEPS) await this.#workers.get(step)?.drain({ signal });
   }
 
   #handlerOf(step: Step): Handler<Queues[Step]> {
@@ -115,16 +109,16 @@ export class OrderPipeline {
   async #do(step: Step, { payload }: Job<Queues[Step]>, context: JobContext): Promise<void> {
     const { book, payments, notify } = this.#options;
     const { signal, idempotencyKey } = context;
-    const order = await book.get(payload.order);
+    const order = book.get(payload.order);
     if (step === "charge" && order.state === "accepted") {
       const isPaid = await payments.charge(order, signal);
-      if (isPaid) await book.move(order.id, "accepted", "charged", "allocate");
-      else await book.move(order.id, "accepted", "declined", "notify");
+      if (isPaid) book.move(order.id, "accepted", "charged", "allocate");
+      else book.move(order.id, "accepted", "declined", "notify");
     } else if (step === "allocate") {
-      await book.allocate(order.id);
+      book.allocate(order.id);
     } else if (step === "refund" && order.state === "unallocated") {
       await payments.refund(order, signal);
-      await book.move(order.id, "unallocated", "refunded", "notify");
+      book.move(order.id, "unallocated", "refunded", "notify");
     } else if (step === "notify") {
       await notify(order, { idempotencyKey, signal });
     }

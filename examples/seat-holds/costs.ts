@@ -30,7 +30,7 @@ async function costOf(kind: Kind, path: string): Promise<string> {
   };
   const holds = await openSeatHolds(kind, { path, seats, onFreed, holdMs: HOLD_MS, everyMs: 500 });
   const startedAt = performance.now();
-  for (const seat of seats) await holds.hold(seat, "ann");
+  for (const seat of seats) holds.hold(seat, "ann");
   const beganMs = performance.now() - startedAt;
   const before = process.cpuUsage();
   await all.promise;

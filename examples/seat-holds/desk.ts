@@ -18,7 +18,7 @@ await Promise.all(
         return new Promise(() => {});
       },
     });
-    await holds.hold("A1", "ann");
+    holds.hold("A1", "ann");
     say("held");
   }),
 );

@@ -44,8 +44,8 @@ export class JobExpiry implements Expiry {
     );
   }
 
-  plan({ seat, number, untilAt }: Hold): Promise<unknown> {
-    return this.#jobs.add("hold-over", { seat, number }, { runAt: untilAt, transaction: this.#seats.db });
+  plan({ seat, number, untilAt }: Hold): void {
+    this.#jobs.addWithin(this.#seats.db, "hold-over", { seat, number }, { runAt: untilAt });
   }
 
   start(): void {

@@ -26,7 +26,7 @@ export class QueueExpiry implements Expiry {
     this.#queue = new DelayQueue(options.capacity, { clock: options.clock });
   }
 
-  plan(hold: Hold): undefined {
+  plan(hold: Hold): void {
     if (!this.#queue.offer(hold, { dueAt: hold.untilAt })) throw new QueueFullError(this.#options.capacity);
   }
 

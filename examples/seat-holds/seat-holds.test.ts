@@ -32,33 +32,33 @@ describe.each(KINDS)("%s", (kind) => {
     const clock = new VirtualClock();
     const { holds, seats, freed } = await open({ clock });
     await clock.advance(500);
-    expect(await holds.hold("A1", "ann")).toMatchObject({ seat: "A1" });
-    expect(await holds.hold("A1", "bob")).toBeUndefined();
+    expect(holds.hold("A1", "ann")).toMatchObject({ seat: "A1" });
+    expect(holds.hold("A1", "bob")).toBeUndefined();
     await clock.advance(HOLD_MS - 1);
     expect([seats.stateOf("A1"), freed]).toEqual(["held", []]);
     await clock.advance(1 + lateMs);
     expect([seats.stateOf("A1"), freed]).toEqual(["free", ["A1"]]);
-    expect(await holds.hold("A1", "bob")).toMatchObject({ seat: "A1" });
+    expect(holds.hold("A1", "bob")).toMatchObject({ seat: "A1" });
   });
 
   it("holds a seat that was extended from then on, and doesn't end it by its old time", async () => {
     const clock = new VirtualClock();
     const { holds, seats, freed } = await open({ clock });
-    await holds.hold("A1", "ann");
+    holds.hold("A1", "ann");
     await clock.advance(HOLD_MS - 1_000);
-    expect(await holds.extend("A1", "bob")).toBeUndefined();
-    expect(await holds.extend("A1", "ann")).toMatchObject({ seat: "A1" });
+    expect(holds.extend("A1", "bob")).toBeUndefined();
+    expect(holds.extend("A1", "ann")).toMatchObject({ seat: "A1" });
     await clock.advance(HOLD_MS - 1);
     expect(seats.stateOf("A1")).toBe("held");
     await clock.advance(1 + lateMs);
     expect([seats.stateOf("A1"), freed]).toEqual(["free", ["A1"]]);
-    expect(await holds.extend("A1", "ann")).toBeUndefined();
+    expect(holds.extend("A1", "ann")).toBeUndefined();
   });
 
   it("leaves a seat that was bought alone", async () => {
     const clock = new VirtualClock();
     const { holds, seats, freed } = await open({ clock });
-    await holds.hold("A1", "ann");
+    holds.hold("A1", "ann");
     expect(holds.buy("A1", "bob")).toBe(false);
     expect(holds.buy("A1", "ann")).toBe(true);
     await clock.advance(HOLD_MS + JUMP_MS);
@@ -69,10 +69,10 @@ describe.each(KINDS)("%s", (kind) => {
   it("doesn't sell to somebody whose hold is over", async () => {
     const clock = new VirtualClock();
     const { holds } = await open({ clock });
-    await holds.hold("A1", "ann");
+    holds.hold("A1", "ann");
     await clock.advance(HOLD_MS + lateMs);
     expect(holds.buy("A1", "ann")).toBe(false);
-    await holds.hold("A1", "bob");
+    holds.hold("A1", "bob");
     expect([holds.buy("A1", "ann"), holds.buy("A1", "bob")]).toEqual([false, true]);
   });
 
@@ -85,12 +85,12 @@ describe.each(KINDS)("%s", (kind) => {
       if (told.length === 1) throw new Error("nobody at home");
     };
     const { holds } = await open({ clock, onFreed, onError: (error) => errors.push(error) });
-    await holds.hold("A1", "ann");
-    await holds.hold("A2", "bob");
+    holds.hold("A1", "ann");
+    holds.hold("A2", "bob");
     await clock.advance(HOLD_MS + lateMs + 10_000);
     expect(told).toEqual(tellsAgain ? ["A1", "A2", "A1"] : ["A1", "A2"]);
     expect(errors).toHaveLength(tellsAgain ? 0 : 1); // a job keeps its errors itself
-    await holds.hold("A1", "ann");
+    holds.hold("A1", "ann");
     await clock.advance(HOLD_MS + lateMs);
     expect(told.filter((seat) => seat === "A1")).toHaveLength(tellsAgain ? 3 : 2);
   });
@@ -98,13 +98,13 @@ describe.each(KINDS)("%s", (kind) => {
   it(`is ${ownClock === "wall" ? "moved" : "not moved"} when the wall clock is set forward or back`, async () => {
     const clock = new VirtualClock({ wallStartAt: 10 * JUMP_MS });
     const { holds, seats } = await open({ clock });
-    await holds.hold("A1", "ann");
+    holds.hold("A1", "ann");
     await clock.advance(1_000);
     clock.jumpWall(JUMP_MS);
     await clock.advance(60_000);
     expect(seats.stateOf("A1")).toBe(ownClock === "wall" ? "free" : "held"); // minutes early
     await clock.advance(JUMP_MS);
-    await holds.hold("A2", "ann");
+    holds.hold("A2", "ann");
     clock.jumpWall(-JUMP_MS);
     await clock.advance(HOLD_MS + lateMs);
     expect(seats.stateOf("A2")).toBe(ownClock === "wall" ? "held" : "free"); // by as much as it was set back
@@ -133,7 +133,7 @@ describe.each(KINDS)("%s", (kind) => {
     const clock = new VirtualClock();
     const names = Array.from({ length: 10_000 }, (_, index) => `S${index}`);
     const { holds, freed } = await open({ clock, seats: names });
-    for (const name of names) await holds.hold(name, "ann");
+    for (const name of names) holds.hold(name, "ann");
     await clock.advance(0);
     expect(clock.timers).toBeLessThanOrEqual(3);
     await clock.advance(HOLD_MS - 1);
@@ -145,7 +145,7 @@ describe.each(KINDS)("%s", (kind) => {
   it("leaves no timer when it is closed, in the midst of holds too", async () => {
     const clock = new VirtualClock();
     const { holds } = await open({ clock });
-    await holds.hold("A1", "ann");
+    holds.hold("A1", "ann");
     await clock.advance(1_000);
     await holds.close();
     expect(clock.timers).toBe(0);

@@ -10,9 +10,9 @@ import type { Hold, Seats } from "./seats.ts";
 export interface Expiry {
   /**
    * Has `hold` end when it is over. Called within the transaction in which the hold begins, so it does at once all it
-   * does in the table. What it throws, or its promise rejects with, undoes the hold.
+   * does. What it throws undoes the hold.
    */
-  plan(hold: Hold): Promise<unknown> | undefined;
+  plan(hold: Hold): void;
   start(): void;
   /** Resolves when what it does has ended. */
   stop(): Promise<void>;
@@ -60,12 +60,12 @@ export class SeatHolds {
   }
 
   /** Undefined if the seat isn't free. */
-  hold(seat: string, holder: string): Promise<Hold | undefined> {
+  hold(seat: string, holder: string): Hold | undefined {
     return this.#begin((untilAt) => this.seats.take(seat, holder, untilAt));
   }
 
   /** A hold as long as a new one, from now; undefined if `holder` doesn't hold the seat any more. */
-  extend(seat: string, holder: string): Promise<Hold | undefined> {
+  extend(seat: string, holder: string): Hold | undefined {
     return this.#begin((untilAt) => this.seats.extend(seat, holder, untilAt));
   }
 
@@ -79,20 +79,12 @@ export class SeatHolds {
     this.seats.close();
   }
 
-  async #begin(begin: (untilAt: number) => Hold | undefined): Promise<Hold | undefined> {
+  #begin(begin: (untilAt: number) => Hold | undefined): Hold | undefined {
     const untilAt = Math.ceil(this.#clock.wallNow()) + this.#holdMs;
-    let planned: Promise<unknown> | undefined;
-    const hold = this.seats.within(() => {
-      const begun = begin(untilAt);
-      if (begun !== undefined) planned = this.#expiry.plan(begun);
-      return begun;
+    return this.seats.within(() => {
+      const hold = begin(untilAt);
+      if (hold !== undefined) this.#expiry.plan(hold);
+      return hold;
     });
-    try {
-      await planned;
-    } catch (error) {
-      if (hold !== undefined) this.seats.free(hold);
-      throw error;
-    }
-    return hold;
   }
 }

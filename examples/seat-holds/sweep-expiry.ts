@@ -22,9 +22,7 @@ export class SweepExpiry implements Expiry {
     this.#clock = options.clock ?? systemClock;
   }
 
-  plan(): undefined {
-    return undefined;
-  }
+  plan(): void {}
 
   /** A sweep that goes on when the next is due lets that one out: two would only look twice. */
   start(): void {

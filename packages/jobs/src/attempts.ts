@@ -63,10 +63,11 @@ export class Attempts implements TimerTask {
     }
   }
 
-  /** Aborts all that run; their number. */
+  /** Aborts all that run and aren't aborted yet; their number. */
   abort(reason: unknown): number {
-    for (const run of this.#running) run.abort(reason);
-    return this.#running.size;
+    const runs = [...this.#running].filter(({ isAborted }) => !isAborted);
+    for (const run of runs) run.abort(reason);
+    return runs.length;
   }
 
   /** Gives back the jobs of all that run, whatever their handlers still do. */
@@ -137,6 +138,7 @@ export class Attempts implements TimerTask {
     const { id, token, attempt } = run;
     // It was told to end, so that it failed is nobody's fault: the attempt isn't charged.
     if (run.isAborted) return releaseOf(run);
+    run.error = error;
     const { retry, random } = this.#options;
     const retryInMs = this.#isFinal(run, error) ? undefined : backoffMs(attempt, retry, random);
     return { id, token, kind: "fail", error: describeError(error), retryInMs };

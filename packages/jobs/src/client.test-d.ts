@@ -1,3 +1,4 @@
+import type { DatabaseSync } from "node:sqlite";
 import { expectTypeOf, it } from "vitest";
 import { Jobs } from "./client.ts";
 import type { Added, Json } from "./job.ts";
@@ -6,11 +7,17 @@ import { SETTLED, snooze } from "./outcome.ts";
 import { Worker } from "./worker.ts";
 
 const store = new MemoryStore();
+declare const db: DatabaseSync;
 
 it("knows the queues and what their jobs carry", () => {
   const jobs = new Jobs<{ mail: { to: string }; report: number }>(store);
   expectTypeOf(jobs.add("mail", { to: "a" })).toEqualTypeOf<Promise<Added>>();
   expectTypeOf(jobs.addMany("report", [1])).toEqualTypeOf<Promise<Added[]>>();
+  expectTypeOf(jobs.addWithin(db, "mail", { to: "a" }, { priority: 1 })).toEqualTypeOf<Added>();
+  // @ts-expect-error -- it could fail only after the commit
+  void jobs.add("mail", { to: "a" }, { transaction: db });
+  // @ts-expect-error -- another queue's payload
+  void jobs.addWithin(db, "mail", 1);
   // @ts-expect-error -- no such queue
   void jobs.add("male", { to: "a" });
   // @ts-expect-error -- another queue's payload

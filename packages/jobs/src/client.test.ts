@@ -32,11 +32,13 @@ it("adds many jobs with the same options, all of them or none", async () => {
   expect((await jobs.list()).map(({ payload, priority }) => [payload, priority])).toEqual([1, 2, 3].map((n) => [n, 5]));
 });
 
-it("hands the caller's transaction on to the store", async () => {
+it("refuses a transaction where it could only fail after the commit, and where the store has none", async () => {
   const { jobs } = open();
   const transaction = {};
-  await expect(jobs.add("mail", 1, { transaction })).rejects.toThrow("transaction");
-  await expect(jobs.addMany("mail", [1], { transaction })).rejects.toThrow("transaction");
+  const unsafe = { transaction } as object;
+  await expect(jobs.add("mail", 1, unsafe)).rejects.toThrow("got transaction");
+  await expect(jobs.addMany("mail", [1], unsafe)).rejects.toThrow("got transaction");
+  expect(() => jobs.addWithin(transaction, "mail", 1)).toThrow("transaction can't be used: the store has none");
   expect(await jobs.list()).toEqual([]);
 });
 

@@ -1,6 +1,6 @@
 /** What an application does with jobs: adds them, looks at them, and repairs. The worker runs them. */
 import type { Added, JobRecord, Json, NewJob } from "./job.ts";
-import type { AddOptions, JobFilter, Page, QueueStats, Redriven, Store } from "./store.ts";
+import type { JobFilter, Page, QueueStats, Redriven, Store } from "./store.ts";
 
 export type JobOptions = Omit<NewJob, "queue" | "payload">;
 
@@ -16,26 +16,29 @@ export class Jobs<Q extends Readonly<Record<keyof Q, Json>> = Record<string, Jso
   }
 
   /** Once it resolves, the job is as durable as the store is set to be. */
-  async add<K extends keyof Q & string>(
-    queue: K,
-    payload: Q[K],
-    { transaction, ...options }: JobOptions & AddOptions = {},
-  ): Promise<Added> {
-    const [added] = await this.store.add([{ ...options, queue, payload }], { transaction });
-    if (added === undefined) throw new Error("the store gave no answer");
-    return added;
+  async add<K extends keyof Q & string>(queue: K, payload: Q[K], options: JobOptions = {}): Promise<Added> {
+    return only(await this.store.add([{ ...options, queue, payload }]));
   }
 
   /** All of them or none, with the same options. */
-  addMany<K extends keyof Q & string>(
+  addMany<K extends keyof Q & string>(queue: K, payloads: readonly Q[K][], options: JobOptions = {}): Promise<Added[]> {
+    return this.store.add(payloads.map((payload) => Object.assign({}, options, { queue, payload })));
+  }
+
+  /**
+   * Adds a job within a transaction that the caller has begun: the job is there if and only if it commits. Throws, while
+   * the caller can still roll back, what `add` rejects with, what the database says, and a `TypeError` if `transaction`
+   * is none of the store's, or the store has no transactions. What one is, the store says: `SqliteStore.addWithin`.
+   */
+  addWithin<K extends keyof Q & string>(
+    transaction: unknown,
     queue: K,
-    payloads: readonly Q[K][],
-    { transaction, ...options }: JobOptions & AddOptions = {},
-  ): Promise<Added[]> {
-    return this.store.add(
-      payloads.map((payload) => Object.assign({}, options, { queue, payload })),
-      { transaction },
-    );
+    payload: Q[K],
+    options: JobOptions = {},
+  ): Added {
+    const { store } = this;
+    if (store.addWithin === undefined) throw new TypeError("transaction can't be used: the store has none");
+    return only(store.addWithin(transaction, [{ ...options, queue, payload }]));
   }
 
   get(id: string): Promise<JobRecord | undefined> {
@@ -60,4 +63,9 @@ export class Jobs<Q extends Readonly<Record<keyof Q, Json>> = Record<string, Jso
   stats(queue: keyof Q & string): Promise<QueueStats> {
     return this.store.stats(queue);
   }
+}
+
+function only([added]: readonly Added[]): Added {
+  if (added === undefined) throw new Error("the store gave no answer");
+  return added;
 }

@@ -1,11 +1,10 @@
 export type { Handler, Job } from "./attempts.ts";
 export { Jobs, type JobOptions } from "./client.ts";
-export type { Added, Claim, ClaimedJob, JobError, JobRecord, JobState, Json, NewJob } from "./job.ts";
+export type { Added, Claim, ClaimedJob, DeadJob, JobError, JobRecord, JobState, Json, NewJob } from "./job.ts";
 export { LeaseLostError, SETTLED, snooze, UnrecoverableError, type Settled, type Snooze } from "./outcome.ts";
 export type { JobContext } from "./run.ts";
 export { isMove, MOVES, STATES, type Move, type MoveCause } from "./states.ts";
 export type {
-  AddOptions,
   ClaimRequest,
   JobFilter,
   Page,
@@ -18,5 +17,12 @@ export type {
   SweepOptions,
   Swept,
 } from "./store.ts";
-export type { StopOptions, StopReport, WorkerErrorContext, WorkerOptions, WorkerStats } from "./worker-options.ts";
+export type {
+  AttemptFailure,
+  StopOptions,
+  StopReport,
+  WorkerErrorContext,
+  WorkerOptions,
+  WorkerStats,
+} from "./worker-options.ts";
 export { Worker } from "./worker.ts";

@@ -66,6 +66,19 @@ export interface JobError {
   readonly message: string;
 }
 
+/** A job that has ended without success, and is done again only if somebody redrives it. */
+export interface DeadJob {
+  readonly id: string;
+  readonly queue: string;
+  readonly payload: Json;
+  /** `quarantined`: it has crashed too often. */
+  readonly state: "dead" | "quarantined";
+  /** Charged in all. */
+  readonly attempts: number;
+  /** The last error, or that its worker crashed. */
+  readonly reason: string;
+}
+
 export interface JobRecord {
   /** Decimal digits; grows with arrival, and no store gives one twice. */
   readonly id: string;

@@ -23,6 +23,8 @@ export class Run implements JobContext, Claim {
   isLost = false;
   /** The handler's outcome no longer counts: it is known, or was decided without it. */
   isOver = false;
+  /** With which the attempt failed. */
+  error: unknown = undefined;
   #abort: AbortController | undefined;
   #reason: { readonly reason: unknown } | undefined;
 

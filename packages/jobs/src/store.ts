@@ -19,13 +19,20 @@
  *   can still succeed or die; what would put it back in line (retry, snooze, release, crash) gives it the key if nobody
  *   has it by then, and else closes it as a duplicate (`cancelled`). Only `add` takes a key from a lapsed job.
  */
-import type { Added, Claim, ClaimedJob, JobRecord, JobState, Json, NewJob } from "./job.ts";
+import type { Added, Claim, ClaimedJob, DeadJob, JobRecord, JobState, Json, NewJob } from "./job.ts";
 
 export interface Store {
   now(): Promise<number>;
 
   /** All of them or none; each sees those before it in the batch. */
-  add(jobs: readonly NewJob[], options?: AddOptions): Promise<Added[]>;
+  add(jobs: readonly NewJob[]): Promise<Added[]>;
+
+  /**
+   * Where the driver's transactions are synchronous: as `add`, within a transaction that the caller has begun. All of it
+   * is done when this returns; what goes wrong is thrown here, while the caller can still roll back. The jobs are there
+   * if and only if the caller commits.
+   */
+  addWithin?(transaction: unknown, jobs: readonly NewJob[]): Added[];
 
   /** Up to `max` ready jobs, first in line first, each with a lease of `leaseMs` and a token greater than any before. */
   claim(request: ClaimRequest): Promise<ClaimedJob[]>;
@@ -78,11 +85,6 @@ export interface Store {
   close(): Promise<void>;
 }
 
-export interface AddOptions {
-  /** The caller's own open transaction, where the driver has one: the jobs are there if and only if it commits. */
-  readonly transaction?: unknown;
-}
-
 export interface ClaimRequest {
   readonly queue: string;
   /** An integer >= 1. */
@@ -117,6 +119,8 @@ export interface Swept {
   readonly quarantined: number;
   /** Closed because a newer job holds its unique key. */
   readonly duplicates: number;
+  /** The dead and the quarantined ones, newest first in each queue. */
+  readonly ended: readonly DeadJob[];
 }
 
 export interface Redriven {

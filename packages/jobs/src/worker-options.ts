@@ -1,6 +1,7 @@
 /** What a worker can be told, and what it tells. */
 import { systemClock, type Clock } from "sluice";
-import { checkInteger, checkMs, systemRandom } from "sluice/internal";
+import { checkInteger, checkMs, checkSignal, systemRandom } from "sluice/internal";
+import type { ClaimedJob, DeadJob } from "./job.ts";
 import { checkDuration, checkName, checkWhole, MAX_MS } from "./validate.ts";
 
 export interface WorkerOptions {
@@ -31,8 +32,19 @@ export interface WorkerOptions {
   /** Whether another attempt may help; "stop" makes the job dead. @default "retry", but for `UnrecoverableError` */
   readonly classify?: ((error: unknown) => "retry" | "stop") | undefined;
   /**
-   * What goes wrong around the jobs: a store that fails, a lost lease, a result that is no JSON. The worker goes on in
-   * all of these. @default console.error
+   * Told of each attempt that failed, once that is saved: what the handler threw, or the `TimeoutError` of its time
+   * limit. Not of attempts that were snoozed, given back, lost, or settled by the handler itself; nor of crashes.
+   */
+  readonly onFailure?: ((error: unknown, failure: AttemptFailure) => unknown) | undefined;
+  /**
+   * Told of each job of the queue that ends as dead or quarantined, once that is saved: by a failure here, or by a crash
+   * anywhere that a sweep of this worker found. It is told once or, if this process dies first, never: what must not be
+   * missed is in the store, by `list({ states: ["dead", "quarantined"] })`.
+   */
+  readonly onDead?: ((job: DeadJob) => unknown) | undefined;
+  /**
+   * What goes wrong around the jobs: a store that fails, a lost lease, a result that is no JSON, a hook that throws or
+   * rejects. The worker goes on in all of these. @default console.error
    */
   readonly onError?: ((error: unknown, context: WorkerErrorContext) => void) | undefined;
   /** Who claims, shown by the store; makes the worker visible to `sluice/observe`. @default "worker", not visible */
@@ -43,9 +55,17 @@ export interface WorkerOptions {
   readonly random?: (() => number) | undefined;
 }
 
+export interface AttemptFailure {
+  /** As the handler had it. */
+  readonly job: ClaimedJob;
+  /** Undefined: there is no further attempt, the job is dead. */
+  readonly retryInMs: number | undefined;
+}
+
 export interface WorkerErrorContext {
   readonly queue: string;
-  readonly during: "claim" | "run" | "heartbeat" | "settle" | "sweep" | "prune";
+  /** `hook`: `onFailure` or `onDead`. */
+  readonly during: "claim" | "run" | "heartbeat" | "settle" | "sweep" | "prune" | "hook";
   /** Where it is about one job. */
   readonly id?: string | undefined;
 }
@@ -58,6 +78,13 @@ export interface StopOptions {
    * finite. @default 5_000
    */
   readonly abortMs?: number | undefined;
+  /**
+   * For all of it, at least 0: if `drainMs` and `abortMs` are longer together, both are shortened in proportion.
+   * @default Infinity
+   */
+  readonly timeoutMs?: number | undefined;
+  /** Asks for haste: what still runs is aborted and given back at once, and only the store is waited for. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface StopReport {
@@ -94,6 +121,8 @@ export interface ResolvedWorkerOptions {
   readonly maxCrashes: number;
   readonly retry: { readonly baseMs: number; readonly maxMs: number };
   readonly classify: (error: unknown) => "retry" | "stop";
+  readonly onFailure: WorkerOptions["onFailure"];
+  readonly onDead: WorkerOptions["onDead"];
   readonly onError: (error: unknown, context: WorkerErrorContext) => void;
   readonly clock: Clock;
   readonly random: () => number;
@@ -115,16 +144,28 @@ export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOpti
       maxMs: checkDuration("retry.maxMs", maxMs),
     },
     classify: options.classify ?? (() => "retry"),
+    onFailure: checkHook("onFailure", options.onFailure),
+    onDead: checkHook("onDead", options.onDead),
     onError: options.onError ?? logError,
     clock: options.clock ?? systemClock,
     random: options.random ?? systemRandom,
   };
 }
 
-export function resolveStopOptions({ drainMs = 10_000, abortMs = 5_000 }: StopOptions): Required<{
-  [K in keyof StopOptions]: number;
-}> {
-  return { drainMs: checkMs("drainMs", drainMs, { min: 0 }), abortMs: checkMs("abortMs", abortMs, { min: 0 }) };
+/** How long to drain and to abort, within what all of it may take. */
+export function resolveStopOptions({ drainMs = 10_000, abortMs = 5_000, timeoutMs = Infinity, signal }: StopOptions): {
+  readonly drainMs: number;
+  readonly abortMs: number;
+} {
+  checkSignal(signal);
+  const wantedMs = checkMs("drainMs", drainMs, { min: 0 }) + checkMs("abortMs", abortMs, { min: 0 });
+  const share = checkMs("timeoutMs", timeoutMs) < wantedMs ? timeoutMs / wantedMs : 1;
+  return { drainMs: drainMs * share, abortMs: abortMs * share };
+}
+
+function checkHook<F>(name: string, hook: F): F {
+  if (hook === undefined || typeof hook === "function") return hook;
+  throw new TypeError(`${name} must be a function, got ${typeof hook}`);
 }
 
 function logError(error: unknown, { queue, during, id }: WorkerErrorContext): void {

@@ -5,28 +5,22 @@
  * A failing store stops nothing for good: claims, outcomes, heartbeats and sweeps are tried again, and a job whose
  * outcome can't be saved runs again once its lease has lapsed.
  */
-import { backoffMs, ClosedError, type Timer } from "sluice";
+import { backoffMs, ClosedError, type StopContext, type Timer, type WaitOptions } from "sluice";
 import { register } from "sluice/internal";
 import { Attempts, releaseOf, type Handler } from "./attempts.ts";
+import { Hooks } from "./hooks.ts";
 import type { Json } from "./job.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
 import { LeaseLostError } from "./outcome.ts";
+import { type Rest, RestWaits } from "./rest-waits.ts";
 import { Run } from "./run.ts";
 import { Settler, STORE_RETRY, type Unsettled } from "./settler.ts";
 import type { Settlement, Store } from "./store.ts";
+import { Sweeper } from "./sweeper.ts";
 import { TurnGuard } from "./turn-guard.ts";
 import { checkName } from "./validate.ts";
 import { resolveStopOptions, resolveWorkerOptions } from "./worker-options.ts";
-import type {
-  ResolvedWorkerOptions,
-  StopOptions,
-  StopReport,
-  WorkerErrorContext,
-  WorkerOptions,
-  WorkerStats,
-} from "./worker-options.ts";
-
-const PRUNE_EVERY_MS = 600_000;
+import type { ResolvedWorkerOptions, StopOptions, StopReport, WorkerOptions, WorkerStats } from "./worker-options.ts";
 
 export class Worker<P extends Json = Json> implements AsyncDisposable {
   // I1  what runs is at most `concurrency`, and with what has ended and is not saved at most twice that
@@ -36,10 +30,13 @@ export class Worker<P extends Json = Json> implements AsyncDisposable {
   readonly queue: string;
   readonly #store: Store;
   readonly #options: ResolvedWorkerOptions;
+  readonly #hooks: Hooks;
   readonly #attempts: Attempts;
   readonly #settler: Settler;
   readonly #leases: LeaseKeeper;
+  readonly #sweeper: Sweeper;
   readonly #guard: TurnGuard;
+  readonly #waits: RestWaits;
   readonly #counts = { complete: 0, fail: 0, snooze: 0, release: 0, self: 0, lost: 0 };
   #state: WorkerStats["state"] = "new";
   #stopListening: (() => void) | undefined;
@@ -49,14 +46,14 @@ export class Worker<P extends Json = Json> implements AsyncDisposable {
   #isQueued = false;
   #claimFailures = 0;
   #hasSweptForDue = false;
+  /** As the store said when nothing could be claimed. */
+  #isDrained = false;
   #wakeTimer: Timer | undefined;
-  #sweepTimer: Timer | undefined;
-  #sweeping: Promise<void> | undefined;
-  #pruneAt = -Infinity;
 
   #stopping: Promise<StopReport> | undefined;
   /** Of what happens from `stop` on. */
-  #report: { finished: number; readonly released: string[]; readonly lost: string[] } | undefined;
+  #report: { finished: number; aborted: number; readonly released: string[]; readonly lost: string[] } | undefined;
+  #isHasty = false;
   #onChange: (() => void) | undefined;
 
   constructor(store: Store, queue: string, handler: Handler<P>, options: WorkerOptions = {}) {
@@ -64,20 +61,37 @@ export class Worker<P extends Json = Json> implements AsyncDisposable {
     if (typeof handler !== "function") throw new TypeError(`handler must be a function, got ${typeof handler}`);
     this.#store = store;
     this.#options = resolveWorkerOptions(options);
+    this.#hooks = new Hooks(queue, this.#options);
     this.#attempts = new Attempts({
       ...this.#options,
       handler: handler as unknown as Handler, // what the jobs of this queue carry, only the user knows
       onEnd: (run, settlement) => this.#onEnd(run, settlement),
-      onError: (error, run) => this.#tell(error, "run", run.id),
+      onError: (error, run) => this.#hooks.error(error, "run", run.id),
     });
     this.#settler = new Settler({
       ...this.#options,
       store,
       onSettled: (entry, accepted) => this.#onSettled(entry, accepted),
-      onError: (error) => this.#tell(error, "settle"),
+      onError: (error) => this.#hooks.error(error, "settle"),
     });
-    this.#leases = new LeaseKeeper({ ...this.#options, store, onError: (error) => this.#tell(error, "heartbeat") });
+    this.#leases = new LeaseKeeper({
+      ...this.#options,
+      store,
+      onError: (error) => this.#hooks.error(error, "heartbeat"),
+    });
+    this.#sweeper = new Sweeper({
+      ...this.#options,
+      store,
+      queue,
+      beat: () => this.#leases.beat(),
+      onSwept: ({ ready, ended }) => {
+        this.#hooks.ended(ended);
+        if (ready > 0) this.#wake();
+      },
+      onError: (error, during) => this.#hooks.error(error, during),
+    });
     this.#guard = new TurnGuard(this.#options.clock);
+    this.#waits = new RestWaits(this.#options.clock, () => this.#rests());
     register("worker", { name: options.name }, this);
   }
 
@@ -104,29 +118,65 @@ export class Worker<P extends Json = Json> implements AsyncDisposable {
       if (queue === this.queue) this.#wake();
     });
     this.#state = "running";
-    this.#sweepRegularly();
+    this.#sweeper.start();
     this.#wake();
   }
 
   /**
+   * Looks, and resolves as soon as there is nothing to do: nothing can be claimed, nothing runs here, and what has ended
+   * is saved. It doesn't wait for what is scheduled, retries included. Of a worker that isn't started, once it is;
+   * `ClosedError` when it is stopped. With a `timeoutMs` of 0 it doesn't look, and goes by what it knows.
+   */
+  idle(options: WaitOptions = {}): Promise<void> {
+    return this.#wait("idle", options);
+  }
+
+  /**
+   * Looks, and resolves as soon as the queue is empty: no job in it is scheduled, ready or running, here or anywhere, and
+   * what has ended here is saved; dead and quarantined ones stay where they are. For tests, and for a run that ends with
+   * its work. It turns nobody away: who adds jobs can put it off. What others end it finds within `pollMs`. Otherwise as
+   * `idle`.
+   */
+  drain(options: WaitOptions = {}): Promise<void> {
+    return this.#wait("drained", options);
+  }
+
+  /**
    * Ends in order: claims no more; lets what runs end by itself; aborts what is left; gives its jobs back. Resolves when
-   * all is saved, and at the latest after `drainMs` and `abortMs`, even if store and handlers never answer. Further calls
-   * get the promise of the first.
+   * all is saved, and at the latest after `drainMs` and `abortMs`, even if store and handlers never answer. Rejects for
+   * bad options alone, and then goes on. Further calls get the promise of the first; their `signal` counts too.
    */
   stop(options: StopOptions = {}): Promise<StopReport> {
     try {
       const { drainMs, abortMs } = resolveStopOptions(options);
-      return (this.#stopping ??= this.#stop(drainMs, abortMs));
+      const { signal } = options;
+      signal?.addEventListener("abort", this.#hasten, { once: true }); // first, since it is foreign code
+      const stopping = (this.#stopping ??= this.#stop(drainMs, abortMs));
+      if (signal?.aborted === true) this.#hasten();
+      void stopping.then(() => signal?.removeEventListener("abort", this.#hasten));
+      return stopping;
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /** For `shutdown().add(name, worker)`: `stop` within the time that its phase has. */
+  stopWithin({ signal, timeoutMs }: StopContext): Promise<StopReport> {
+    return this.stop({ signal, timeoutMs });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
   }
 
+  #wait(rest: "idle" | "drained", options: WaitOptions): Promise<void> {
+    const waiting = this.#waits.wait(rest, options);
+    if (this.#waits.size > 0) this.#wake();
+    return waiting;
+  }
+
   #wake(): void {
+    this.#isDrained = false;
     this.#mayHaveMore = true;
     this.#queueLook();
   }
@@ -156,7 +206,7 @@ export class Worker<P extends Json = Json> implements AsyncDisposable {
         if (this.#mayHaveMore && this.#guard.isOverdue) await this.#guard.turned();
       }
     } catch (error) {
-      this.#tell(error, "claim");
+      this.#hooks.error(error, "claim");
       this.#claimFailures += 1;
       this.#wakeAfter(backoffMs(this.#claimFailures, STORE_RETRY, this.#options.random));
     } finally {
@@ -175,6 +225,7 @@ export class Worker<P extends Json = Json> implements AsyncDisposable {
     const { leaseMs, name, clock } = this.#options;
     const sentAt = clock.now();
     const jobs = await this.#store.claim({ queue: this.queue, max, leaseMs, worker: name });
+    if (jobs.length > 0) this.#isDrained = false;
     const now = clock.now();
     const runs = jobs.map((job) => new Run(job, now, sentAt + leaseMs));
     if (this.#state === "stopped") {
@@ -194,12 +245,13 @@ export class Worker<P extends Json = Json> implements AsyncDisposable {
     const { pollMs } = this.#options;
     const [nextAt, now] = await Promise.all([this.#store.nextAt(this.queue), this.#store.now()]);
     const isDue = nextAt !== undefined && nextAt <= now;
+    this.#isDrained = nextAt === undefined && !this.#mayHaveMore;
     this.#wakeAfter(nextAt === undefined || isDue ? pollMs : Math.min(pollMs, nextAt - now));
     if (isDue && !this.#hasSweptForDue) {
       // What is due and can't be claimed is a lapsed lease, or has just become due. If it still is after a sweep, somebody
       // else was faster.
       this.#hasSweptForDue = true;
-      void this.#sweep().then(() => this.#wake());
+      void this.#sweeper.sweep().then(() => this.#wake());
     } else this.#hasSweptForDue = false;
   }
 
@@ -207,44 +259,6 @@ export class Worker<P extends Json = Json> implements AsyncDisposable {
     this.#wakeTimer?.cancel();
     if (this.#state !== "running") return;
     this.#wakeTimer = this.#options.clock.setTimer(delayMs, { onTimer: () => this.#wake() }, { background: true });
-  }
-
-  /** Its timer also keeps the process alive while the worker is started. */
-  #sweepRegularly(): void {
-    const { clock, leaseMs } = this.#options;
-    this.#sweepTimer = clock.setTimer(leaseMs / 2, { onTimer: () => this.#sweepRegularly() });
-    void this.#sweep();
-    void this.#prune();
-  }
-
-  /** One at a time: whoever asks during a sweep gets that one. */
-  #sweep(): Promise<void> {
-    return (this.#sweeping ??= this.#sweepOnce().finally(() => {
-      this.#sweeping = undefined;
-    }));
-  }
-
-  async #sweepOnce(): Promise<void> {
-    // Its own leases first: after a jump of the clock or a blocked event loop they have lapsed, though it is alive.
-    await this.#leases.beat();
-    try {
-      const { ready } = await this.#store.sweep({ queue: this.queue, maxCrashes: this.#options.maxCrashes });
-      if (ready > 0) this.#wake();
-    } catch (error) {
-      this.#tell(error, "sweep");
-    }
-  }
-
-  /** What has ended is kept no longer than the store was told, and somebody has to see to it. */
-  async #prune(): Promise<void> {
-    const now = this.#options.clock.now();
-    if (now < this.#pruneAt) return;
-    this.#pruneAt = now + PRUNE_EVERY_MS;
-    try {
-      await this.#store.prune();
-    } catch (error) {
-      this.#tell(error, "prune");
-    }
   }
 
   #onEnd(run: Run, settlement: Settlement | undefined): void {
@@ -257,18 +271,20 @@ export class Worker<P extends Json = Json> implements AsyncDisposable {
         this.#finished();
       }
     }
-    this.#changed();
+    this.#ended();
   }
 
-  #onSettled({ run, settlement: { kind } }: Unsettled, accepted: boolean): void {
+  #onSettled({ run, settlement }: Unsettled, accepted: boolean): void {
+    const { kind } = settlement;
     this.#leases.delete(run);
     if (!accepted) this.#lose(run);
     else {
       this.#counts[kind] += 1;
       if (kind === "release") this.#report?.released.push(run.id);
       else this.#finished();
+      if (settlement.kind === "fail") this.#hooks.failed(run, settlement);
     }
-    this.#changed();
+    this.#ended();
   }
 
   #finished(): void {
@@ -278,31 +294,43 @@ export class Worker<P extends Json = Json> implements AsyncDisposable {
   #lose(run: Run): void {
     this.#counts.lost += 1;
     this.#report?.lost.push(run.id);
-    this.#tell(new LeaseLostError(run.id), "settle", run.id);
+    this.#hooks.error(new LeaseLostError(run.id), "settle", run.id);
+  }
+
+  /** An attempt is over. */
+  #ended(): void {
+    const isLast = this.#attempts.size + this.#settler.size === 0;
+    if (isLast && this.#waits.wantsDrained) this.#mayHaveMore = true; // only the store knows if the queue is empty
+    this.#changed();
   }
 
   #changed(): void {
     this.#queueLook();
     this.#onChange?.();
+    this.#waits.tell();
+  }
+
+  #rests(): Rest {
+    const isBusy = this.#attempts.size + this.#settler.size > 0 || this.#isLooking || this.#mayHaveMore;
+    if (isBusy || this.#claimFailures > 0 || this.#state !== "running") return "busy";
+    return this.#isDrained ? "drained" : "idle";
   }
 
   async #stop(drainMs: number, abortMs: number): Promise<StopReport> {
     const wasRunning = this.#state === "running";
     this.#state = "stopping";
+    this.#waits.close();
     this.#stopListening?.();
     this.#wakeTimer?.cancel();
-    this.#sweepTimer?.cancel();
-    const report = (this.#report = { finished: 0, released: [] as string[], lost: [] as string[] });
-    let aborted = 0;
+    this.#sweeper.close();
+    const report = (this.#report = { finished: 0, aborted: 0, released: [] as string[], lost: [] as string[] });
     const isIdle = (): boolean => this.#attempts.size === 0 && this.#settler.size === 0 && !this.#isLooking;
     if (wasRunning) {
       const giveBackMs = abortMs / 5;
-      await this.#until(isIdle, drainMs);
-      this.#settler.hurry();
-      aborted = this.#attempts.abort(new ClosedError("worker"));
-      await this.#until(isIdle, abortMs - giveBackMs);
-      this.#attempts.release();
-      this.#settler.hurry();
+      await this.#until(() => this.#isHasty || isIdle(), drainMs);
+      this.#abort();
+      await this.#until(() => this.#isHasty || isIdle(), abortMs - giveBackMs);
+      this.#giveBack();
       await this.#until(isIdle, giveBackMs);
     }
     this.#state = "stopped";
@@ -311,8 +339,27 @@ export class Worker<P extends Json = Json> implements AsyncDisposable {
     this.#leases.close();
     this.#attempts.close();
     this.#guard.close();
-    const { finished, released, lost } = report;
-    return { finished, aborted, released, lost };
+    return report;
+  }
+
+  /** At once, so that what is given back is on its way before whoever asked for haste closes the store. */
+  readonly #hasten = (): void => {
+    if (this.#report === undefined) return;
+    this.#isHasty = true;
+    this.#abort();
+    this.#giveBack();
+    this.#onChange?.();
+  };
+
+  #abort(): void {
+    this.#settler.hurry();
+    const aborted = this.#attempts.abort(new ClosedError("worker"));
+    if (this.#report !== undefined) this.#report.aborted += aborted;
+  }
+
+  #giveBack(): void {
+    this.#attempts.release();
+    this.#settler.hurry();
   }
 
   /** Resolves when it is done, or after `ms`. */
@@ -329,13 +376,5 @@ export class Worker<P extends Json = Json> implements AsyncDisposable {
       };
       this.#onChange();
     });
-  }
-
-  #tell(error: unknown, during: WorkerErrorContext["during"], id?: string): void {
-    try {
-      this.#options.onError(error, { queue: this.queue, during, id });
-    } catch (reason) {
-      console.error(reason); // an error of the user's own must not stop the worker
-    }
   }
 }

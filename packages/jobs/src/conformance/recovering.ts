@@ -7,9 +7,9 @@ export const recovering: Facts = {
     const id = await addOne(store);
     await claimOne(store);
     await clock.advance(LEASE_MS - 1);
-    deepEqual(await store.sweep(), { ready: 0, dead: 0, quarantined: 0, duplicates: 0 });
+    deepEqual(await store.sweep(), { ready: 0, dead: 0, quarantined: 0, duplicates: 0, ended: [] });
     await clock.advance(1);
-    deepEqual(await store.sweep(), { ready: 1, dead: 0, quarantined: 0, duplicates: 0 });
+    deepEqual(await store.sweep(), { ready: 1, dead: 0, quarantined: 0, duplicates: 0, ended: [] });
     const now = await store.now();
     const { state, attempts, crashes, errors } = await read(store, id);
     deepEqual([state, attempts, crashes], ["ready", 1, 1]);
@@ -18,10 +18,11 @@ export const recovering: Facts = {
   },
 
   "C182: makes a job dead for the crash when its attempts are used up": async ({ store, clock }) => {
-    const id = await addOne(store, { maxAttempts: 1 });
+    const id = await addOne(store, { maxAttempts: 1, payload: { to: "a" } });
     await claimOne(store);
     await clock.advance(LEASE_MS);
-    deepEqual(await store.sweep(), { ready: 0, dead: 1, quarantined: 0, duplicates: 0 });
+    const dead = { id, queue: QUEUE, payload: { to: "a" }, state: "dead", attempts: 1, reason: CRASHED } as const;
+    deepEqual(await store.sweep(), { ready: 0, dead: 1, quarantined: 0, duplicates: 0, ended: [dead] });
     const { state, reason, endedAt, errors } = await read(store, id);
     deepEqual([state, reason, endedAt, errors.length], ["dead", CRASHED, await store.now(), 1]);
   },
@@ -46,8 +47,31 @@ export const recovering: Facts = {
     equal((await store.sweep({ maxCrashes: 2 })).ready, 1);
     await claimOne(store);
     await clock.advance(LEASE_MS);
-    deepEqual(await store.sweep({ maxCrashes: 2 }), { ready: 0, dead: 0, quarantined: 1, duplicates: 0 });
-    equal((await read(store, id)).reason, poison(2));
+    const { quarantined, ended } = await store.sweep({ maxCrashes: 2 });
+    const reason = poison(2);
+    deepEqual(
+      [quarantined, ended],
+      [1, [{ id, queue: QUEUE, payload: null, state: "quarantined", attempts: 3, reason }]],
+    );
+    equal((await read(store, id)).reason, reason);
+  },
+
+  "names those that a crash has ended, also those that are removed at once": {
+    options: { retention: { deadMs: 0 } },
+    async fact({ store, clock }) {
+      await store.add([1, 2, 3].map((payload) => ({ queue: QUEUE, payload, maxAttempts: payload === 2 ? 9 : 1 })));
+      await claim(store, 3);
+      await clock.advance(LEASE_MS);
+      const { ready, dead, ended } = await store.sweep();
+      deepEqual(
+        [ready, dead, ended.map(({ payload, state }) => [payload, state])],
+        [1, 2, [3, 1].map((n) => [n, "dead"])],
+      );
+      deepEqual(
+        (await store.list({})).map(({ payload }) => payload),
+        [2],
+      );
+    },
   },
 
   "puts a crashed job back in its old place": async ({ store, clock }) => {
@@ -101,7 +125,7 @@ export const recovering: Facts = {
     await claim(store, 5);
     await clock.advance(LEASE_MS);
     const newer = await addOne(store, { payload: "newer", uniqueKey: "key 3" });
-    deepEqual(await store.sweep(), { ready: 4, dead: 0, quarantined: 0, duplicates: 1 });
+    deepEqual(await store.sweep(), { ready: 4, dead: 0, quarantined: 0, duplicates: 1, ended: [] });
     const [closed] = await store.list({ states: ["cancelled"] });
     deepEqual([closed?.payload, closed?.reason, closed?.errors.length], [3, DUPLICATE, 1]);
     equal(closed?.endedAt, await store.now());

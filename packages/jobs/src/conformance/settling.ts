@@ -60,7 +60,7 @@ export const settling: Facts = {
     await clock.advance(LEASE_MS * 10);
     deepEqual(await claim(store, 1), []);
     deepEqual(await store.settle([{ ...job, kind: "complete" }]), [true]);
-    deepEqual(await store.sweep(), { ready: 0, dead: 0, quarantined: 0, duplicates: 0 });
+    deepEqual(await store.sweep(), { ready: 0, dead: 0, quarantined: 0, duplicates: 0, ended: [] });
     equal((await read(store, id)).crashes, 0);
   },
 

@@ -136,7 +136,7 @@ export const unique: Facts = {
     await clock.advance(LEASE_MS);
     await again(store);
     await store.settle([{ ...(await claimOne(store)), kind: "complete" }]);
-    deepEqual(await store.sweep(), { ready: 1, dead: 0, quarantined: 0, duplicates: 0 });
+    deepEqual(await store.sweep(), { ready: 1, dead: 0, quarantined: 0, duplicates: 0, ended: [] });
     deepEqual(await again(store), { id: old, outcome: "existing" });
   },
 
@@ -149,7 +149,7 @@ export const unique: Facts = {
     }
     await again(store);
     await store.settle([{ ...(await claimOne(store)), kind: "complete" }]);
-    deepEqual(await store.sweep(), { ready: 1, dead: 0, quarantined: 0, duplicates: 2 });
+    deepEqual(await store.sweep(), { ready: 1, dead: 0, quarantined: 0, duplicates: 2, ended: [] });
     const states = await Promise.all(ids.map(async (id) => (await read(store, id)).state));
     deepEqual(states, ["cancelled", "cancelled", "ready"]);
   },

@@ -157,7 +157,10 @@ function sweep(queue: string | undefined, maxCrashes: number | undefined): Step 
   return {
     title: `sweep ${queue ?? "all"}, maxCrashes ${maxCrashes}`,
     by: ["crash", "duplicate"],
-    run: (side) => side.store.sweep({ queue, maxCrashes }),
+    async run(side) {
+      const { ended, ...counts } = await side.store.sweep({ queue, maxCrashes });
+      return [counts, ended.map(({ id, ...job }) => [side.name(id), job])];
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 /** A job as the memory store keeps it. */
 import type { Heap, HeapNode } from "sluice/internal";
-import type { ClaimedJob, JobError, JobRecord, JobState, Json } from "../job.ts";
+import type { ClaimedJob, DeadJob, JobError, JobRecord, JobState, Json } from "../job.ts";
 import type { PreparedJob } from "../validate.ts";
 
 export type EndState = Exclude<JobState, "scheduled" | "ready" | "running">;
@@ -76,6 +76,11 @@ export function toClaimed(entry: Entry): ClaimedJob {
     runAt,
     leaseUntil,
   };
+}
+
+export function toDead(entry: Entry, state: DeadJob["state"]): DeadJob {
+  const { number, queue, payload, attempts, reason = "" } = entry;
+  return { id: String(number), queue, payload: JSON.parse(payload) as Json, state, attempts, reason };
 }
 
 export function toRecord(entry: Entry, now: number): JobRecord {

@@ -33,9 +33,3 @@ it("hands out nothing early when the clock is put back, and all of it once it is
   wallNow += 500_000;
   expect(await claim()).toEqual(["now"]);
 });
-
-it("refuses a transaction, having none", async () => {
-  const store = new MemoryStore();
-  await expect(store.add([{ queue: "q", payload: null }], { transaction: {} })).rejects.toThrow(TypeError);
-  expect(await store.list({})).toEqual([]);
-});

@@ -3,11 +3,10 @@
  * process (tests, a first try, work that is worthless after a restart).
  */
 import { ClosedError, systemClock, type Clock } from "sluice";
-import type { Added, Claim, ClaimedJob, JobRecord, NewJob } from "../job.ts";
+import type { Added, Claim, ClaimedJob, DeadJob, JobRecord, NewJob } from "../job.ts";
 import { Listeners } from "../listeners.ts";
 import { CANCELLED, CRASHED, DUPLICATE, poison } from "../reasons.ts";
 import type {
-  AddOptions,
   ClaimRequest,
   JobFilter,
   Page,
@@ -34,7 +33,7 @@ import {
   type PreparedJob,
   type PreparedSettlement,
 } from "../validate.ts";
-import { newEntry, stateOf, toClaimed, toRecord, type EndState, type Entry } from "./entry.ts";
+import { newEntry, stateOf, toClaimed, toDead, toRecord, type EndState, type Entry } from "./entry.ts";
 import { Line } from "./line.ts";
 
 export interface MemoryStoreOptions extends StoreOptions {
@@ -67,8 +66,7 @@ export class MemoryStore implements Store {
     return this.#now();
   }
 
-  async add(jobs: readonly NewJob[], options: AddOptions = {}): Promise<Added[]> {
-    if (options.transaction !== undefined) throw new TypeError("transaction must be undefined: memory has none");
+  async add(jobs: readonly NewJob[]): Promise<Added[]> {
     const prepared = prepareJobs(jobs, this.#maxPayloadBytes);
     const now = this.#now();
     const added = prepared.map((job) => this.#add(job, now));
@@ -122,13 +120,14 @@ export class MemoryStore implements Store {
   async sweep(options: SweepOptions = {}): Promise<Swept> {
     const { queue, maxCrashes } = prepareSweep(options);
     const now = this.#now();
-    const swept = { ready: 0, dead: 0, quarantined: 0, duplicates: 0 };
+    const swept = { ready: 0, dead: 0, quarantined: 0, duplicates: 0, ended: [] as DeadJob[] };
     const woken = new Set<string>();
     const lines = queue === undefined ? [...this.#lines.values()] : [this.#line(queue)];
     for (const entry of lines.flatMap((line) => line.takeLapsed(now))) {
       this.#crash(entry, maxCrashes, now);
       if (entry.state === "pending") woken.add(entry.queue);
       swept[outcomeOfCrash(entry)] += 1;
+      if (entry.state === "dead" || entry.state === "quarantined") swept.ended.push(toDead(entry, entry.state));
     }
     this.#listeners.tell(woken);
     return swept;
@@ -311,6 +310,6 @@ export class MemoryStore implements Store {
   }
 }
 
-function outcomeOfCrash({ state }: Entry): keyof Swept {
+function outcomeOfCrash({ state }: Entry): Exclude<keyof Swept, "ended"> {
   return state === "dead" || state === "quarantined" ? state : state === "cancelled" ? "duplicates" : "ready";
 }

@@ -1,9 +1,10 @@
 /** What passes between the store and the thread that writes: plain data, a batch of operations one way, answers back. */
 import type { Added, Claim } from "../job.ts";
-import type { ClaimRequest, JobFilter, QueueStats, Redriven, Swept } from "../store.ts";
+import type { ClaimRequest, JobFilter, QueueStats, Redriven } from "../store.ts";
 import type { PreparedJob, PreparedSettlement } from "../validate.ts";
 import type { Failure } from "./failure.ts";
 import type { ClaimedRow } from "./operations/claim.ts";
+import type { SweptRows } from "./operations/lease.ts";
 import type { RecordRow } from "./operations/read.ts";
 
 export type Operation =
@@ -31,7 +32,7 @@ export interface Answers {
   readonly claim: ClaimedRow[];
   readonly settle: boolean[];
   readonly heartbeat: boolean[];
-  readonly sweep: Swept;
+  readonly sweep: SweptRows;
   readonly redrive: Redriven;
   readonly cancel: number;
   readonly prune: number;

@@ -11,16 +11,19 @@ const store = await SqliteStore.open({ path });
 const db = new DatabaseSync(path);
 db.exec("CREATE TABLE orders (item TEXT NOT NULL)");
 
-async function order(item: string, inStock: boolean): Promise<void> {
+function order(item: string, isInStock: boolean): void {
   db.exec("BEGIN IMMEDIATE");
-  db.prepare("INSERT INTO orders VALUES (?)").run(item);
-  const adding = store.add([{ queue: "mail", payload: { confirm: item } }], { transaction: db });
-  db.exec(inStock ? "COMMIT" : "ROLLBACK"); // nothing is awaited between BEGIN and here
-  await adding;
+  try {
+    db.prepare("INSERT INTO orders VALUES (?)").run(item);
+    store.addWithin(db, [{ queue: "mail", payload: { confirm: item } }]);
+    if (isInStock) db.exec("COMMIT");
+  } finally {
+    if (db.isTransaction) db.exec("ROLLBACK"); // also when the job can't be added
+  }
 }
 
-await order("lamp", true);
-await order("sofa", false);
+order("lamp", true);
+order("sofa", false);
 console.log(db.prepare("SELECT count(*) AS orders FROM orders").get()?.["orders"], "order");
 
 const jobs = await store.claim({ queue: "mail", max: 10, leaseMs: 30_000, worker: "example" });

@@ -6,13 +6,13 @@
  * Other processes' jobs are found by looking: `onReady` tells of what this store did, and of nothing else.
  */
 import { resolve } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
 import { setImmediate as afterThisTurn } from "node:timers/promises";
 import { ClosedError, systemClock, type Clock } from "sluice";
 import { register } from "sluice/internal";
 import type { Added, Claim, ClaimedJob, JobRecord, Json, NewJob } from "../job.ts";
 import { Listeners } from "../listeners.ts";
 import type {
-  AddOptions,
   ClaimRequest,
   JobFilter,
   Page,
@@ -119,16 +119,24 @@ export class SqliteStore implements Store {
     return this.#now();
   }
 
+  async add(jobs: readonly NewJob[]): Promise<Added[]> {
+    return this.#ask({ kind: "add", jobs: prepareJobs(jobs, this.#maxPayloadBytes) });
+  }
+
   /**
-   * `transaction` is a `DatabaseSync` of the caller's own on the same file, inside a transaction that was begun with
-   * BEGIN IMMEDIATE. The statements run before this returns. Workers of this process hear of the jobs in the next turn,
-   * so commit in this one; if that comes later, they find the jobs when they next poll.
+   * As `add`, but on a handle of the caller's own on the same file and in its transaction: the jobs are there if and only
+   * if that commits. All of it is done when this returns. What goes wrong is thrown here, so that the caller can still
+   * roll back; if the caller commits all the same, none of these jobs is there. `TypeError` for what is no transaction
+   * on this file, or a bad job; `RangeError` for a value out of range; `ClosedError`; and what SQLite says, above all that
+   * others keep the file locked, unless the transaction was begun with BEGIN IMMEDIATE.
+   *
+   * Workers of this process hear of the jobs in the next turn, so commit in this one; if that comes later, they find
+   * the jobs when they next poll. To write on the store's thread instead, and share its fsync, use a procedure (`call`).
    */
-  async add(jobs: readonly NewJob[], options: AddOptions = {}): Promise<Added[]> {
-    const prepared = prepareJobs(jobs, this.#maxPayloadBytes);
-    if (options.transaction === undefined) return this.#ask({ kind: "add", jobs: prepared });
+  addWithin(transaction: DatabaseSync, jobs: readonly NewJob[]): Added[] {
     this.#checkOpen();
-    const added = addWithin(options.transaction, this.#path, prepared, this.#now());
+    const prepared = prepareJobs(jobs, this.#maxPayloadBytes);
+    const added = addWithin(transaction, this.#path, prepared, this.#now());
     void this.#clock.track(afterThisTurn()).then(() => this.#listeners.tell(prepared.map(({ queue }) => queue)));
     return added;
   }
@@ -161,7 +169,8 @@ export class SqliteStore implements Store {
   }
 
   async sweep(options: SweepOptions = {}): Promise<Swept> {
-    return this.#ask({ kind: "sweep", ...prepareSweep(options) });
+    const { ended, ...counts } = await this.#ask({ kind: "sweep", ...prepareSweep(options) });
+    return { ...counts, ended: ended.map((job) => Object.assign(job, { payload: parse(job.payload) })) };
   }
 
   async nextAt(queue: string): Promise<number | undefined> {
