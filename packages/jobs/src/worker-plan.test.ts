@@ -32,7 +32,7 @@ async function playPlan(plan: {
   const faults = [...plan.faults];
   const flaky = new Proxy<Store>(store, {
     get(target, key: keyof Store) {
-      const act = target[key].bind(target as never) as (...args: unknown[]) => unknown;
+      const act = target[key]?.bind(target as never) as (...args: unknown[]) => unknown;
       if (key === "onReady") return act;
       return async (...args: unknown[]) => {
         if (faults.shift() === true) throw new Error("fault");

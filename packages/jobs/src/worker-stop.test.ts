@@ -55,7 +55,7 @@ async function stop(worker: Worker, options?: StopOptions): Promise<StopReport &
 
 function faulty(faults: Partial<Store>): Store {
   return new Proxy<Store>(store, {
-    get: (target, key: keyof Store) => faults[key] ?? target[key].bind(target as never),
+    get: (target, key: keyof Store) => faults[key] ?? target[key]?.bind(target as never),
   });
 }
 
@@ -189,7 +189,7 @@ it("C178: ends in time, and lists nothing, when the store never answered", async
 it("C178: ends in time, and lists what is unfinished, when the store goes silent while it stops", async () => {
   let isDown = false;
   const down = new Proxy<Store>(store, {
-    get: (target, key: keyof Store) => (isDown && key !== "onReady" ? hang : target[key].bind(target as never)),
+    get: (target, key: keyof Store) => (isDown && key !== "onReady" ? hang : target[key]?.bind(target as never)),
   });
   const worker = await start([500, "heeds", "hangs"], down);
   isDown = true;

@@ -70,7 +70,7 @@ export class Desk {
 /** The store, some of whose operations go wrong. */
 export function faulty(faults: Partial<Store>): Store {
   return new Proxy<Store>(store, {
-    get: (target, key: keyof Store) => faults[key] ?? target[key].bind(target as never),
+    get: (target, key: keyof Store) => faults[key] ?? target[key]?.bind(target as never),
   });
 }
 

@@ -133,7 +133,7 @@ it("asks the store for nothing but leases while there is nothing to do", async (
   const spy = new Proxy<Store>(store, {
     get(target, key: keyof Store) {
       calls.push(key);
-      return target[key].bind(target as never);
+      return target[key]?.bind(target as never);
     },
   });
   start(() => {}, { pollMs: Infinity, leaseMs: 60_000 }, spy);
