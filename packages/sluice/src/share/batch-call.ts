@@ -1,11 +1,13 @@
 /** The keys that go to a batch function together, and the promises of what it answers. */
 import { BatchAnswerError } from "../errors.ts";
 import type { BatchFunction, Batched } from "./batch-options.ts";
+import { LoadContext } from "./load-context.ts";
+import { keepModel } from "./model.ts";
 
 export class BatchCall<K, V> implements Batched {
   // I1  loads settle in the order of their places: the reactions to one promise run in the order they were made
-  // I2  while there is no #index, no load may be given up, and the keys are their own ids: numbers, each greater than the
-  //     one before, so that none can be there twice
+  // I2  while there is no #index, no load may be given up, the keys are their own ids, and none is there twice; they are
+  //     numbers, each greater than the one before, while there is no #seen
   readonly group: unknown;
   /** The key of each load; what was given up leaves its place. */
   readonly places: (K | typeof GONE)[] = [];
@@ -14,11 +16,12 @@ export class BatchCall<K, V> implements Batched {
   size = 0;
   weight = 0;
   readonly #owner: BatchOwner<K, V>;
-  readonly #controller = new AbortController();
+  readonly #context = new LoadContext();
   readonly #answered: Promise<readonly (V | Error)[]>;
   /** By id, the load, or the place of one that hasn't been asked for again. */
   #index: Map<unknown, Promise<V> | number> | undefined;
   #greatest = -Infinity;
+  #seen: Set<unknown> | undefined;
   #answer: (outcomes: readonly (V | Error)[]) => void = ignore;
   #fail: (error: unknown) => void = ignore;
   #settled = 0;
@@ -39,7 +42,7 @@ export class BatchCall<K, V> implements Batched {
 
   /** The load of this id, if one is wanted. */
   find(id: unknown): Promise<V> | undefined {
-    if (this.#isGreatest(id)) return undefined;
+    if (this.#isNew(id)) return undefined;
     const index = this.#indexed();
     const found = index.get(id);
     if (typeof found !== "number") return found;
@@ -49,13 +52,13 @@ export class BatchCall<K, V> implements Batched {
   }
 
   /**
-   * For an id that was not found. One reaction for all, which knows by its turn whose it is: functions for each would take
+   * For an id that was looked for and not found, unless it is the first. One reaction for all, which knows by its turn whose it is: functions for each would take
    * twice as long.
    */
   add(id: unknown, key: K, weight: number, mayLeave: boolean): Promise<V> {
     const load = this.#answered.then(this.#take, this.#refuse);
-    if (!mayLeave && this.#isGreatest(id)) this.#greatest = id;
-    else this.#indexed().set(id, load);
+    if (this.places.length === 0) this.#isNew(id);
+    if (mayLeave || this.#index !== undefined) this.#indexed().set(id, load);
     this.size += 1;
     this.weight += weight;
     this.places.push(key);
@@ -77,7 +80,7 @@ export class BatchCall<K, V> implements Batched {
     const gaps = isWhole ? undefined : places.map((key) => key === GONE);
     try {
       const keys = (isWhole ? places.slice() : places.filter((key) => key !== GONE)) as K[];
-      const answer = await fn(keys, { signal: this.#controller.signal });
+      const answer = await fn(keys, this.#context);
       if (answer?.length !== size) throw new BatchAnswerError(size, answer?.length);
       let next = 0;
       this.#answer(gaps?.map((isGap) => (isGap ? undefined : answer[next++]) as V | Error) ?? answer.slice());
@@ -88,13 +91,23 @@ export class BatchCall<K, V> implements Batched {
 
   fail(error: unknown): void {
     this.#owner.shut(this);
-    this.#controller.abort(error);
+    LoadContext.abort(this.#context, error);
     this.#fail(error);
   }
 
-  /** Keys often come in order, as a query or a list has them: looking each up among the others takes a third of a load. */
-  #isGreatest(id: unknown): id is number {
-    return this.#index === undefined && typeof id === "number" && id > this.#greatest;
+  /**
+   * Whether it is the first time that this is asked for the id; if that isn't known, no. One look at a set is half of two
+   * at an index; and keys often come in order, as a query or a list has them, which takes none.
+   */
+  #isNew(id: unknown): boolean {
+    if (this.#index !== undefined) return false;
+    if (this.#seen === undefined && typeof id === "number" && id > this.#greatest) {
+      this.#greatest = id;
+      return true;
+    }
+    this.#seen ??= new Set(this.places);
+    const { size } = this.#seen;
+    return this.#seen.add(id).size > size;
   }
 
   #indexed(): Map<unknown, Promise<V> | number> {
@@ -138,3 +151,5 @@ export interface BatchOwner<K, V> {
 const GONE: unique symbol = Symbol("gone");
 
 function ignore(): void {}
+
+keepModel(new BatchCall({ needsIndex: false } as BatchOwner<unknown, unknown>, undefined));

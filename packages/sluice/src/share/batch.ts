@@ -15,6 +15,7 @@ import type {
   LoadOptions,
 } from "./batch-options.ts";
 import { followUntil } from "./follower.ts";
+import { keepModel } from "./model.ts";
 import { turnEnd } from "./turn-end.ts";
 
 /** Batches loads for `fn`. */
@@ -187,3 +188,5 @@ interface Claim<K, V> {
   readonly place: number;
   waiters: number;
 }
+
+keepModel(new Batcher(() => []));

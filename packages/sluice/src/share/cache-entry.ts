@@ -1,26 +1,37 @@
-/** A value that is kept, or a failure in its place. */
+/** A key of a cache: what is kept for it, and the load that is under way for it. */
+import type { CacheLoad } from "./cache-load.ts";
 import type { Life } from "./freshness.ts";
+import { keepModel } from "./model.ts";
 import { SieveNode } from "./sieve.ts";
 
-export class CacheEntry<K, V> extends SieveNode<K> {
-  /** The reason, if it is a failure. */
-  readonly value: V;
-  /** Of the value, for all who ask. A failure has none: each of its callers must hear of it. */
-  readonly promise: Promise<V> | undefined;
+export class CacheEntry<K, V> extends SieveNode {
+  /** As it was asked for. */
+  readonly input: K;
+  kept: "value" | "failure" | undefined = undefined;
+  /** The reason, if a failure is kept. */
+  value: V | undefined = undefined;
+  /** Of the value, for all who ask, once one has. A failure has none: each of its callers must hear of it. */
+  promise: Promise<V> | undefined = undefined;
   /** Until then a read needs no second look. */
-  dueAt: number;
-  /** Without one it is gone when it is due. */
-  readonly life: Life | undefined;
+  dueAt: number = Infinity;
+  /** Without one, what is kept is gone when it is due. */
+  life: Life | undefined = undefined;
+  /** Whose value will be kept. */
+  load: CacheLoad<K, V> | undefined = undefined;
 
-  constructor(key: K, value: V, promise: Promise<V> | undefined, dueAt: number, life: Life | undefined) {
+  constructor(key: unknown, input: K) {
     super(key);
-    this.value = value;
-    this.promise = promise;
-    this.dueAt = dueAt;
-    this.life = life;
+    this.input = input;
+  }
+
+  /** Whether a read is answered with what is kept. */
+  isServed(now: number): boolean {
+    return this.kept !== undefined && now < (this.life?.servedUntil ?? this.dueAt);
   }
 
   isGone(now: number): boolean {
     return now >= this.dueAt && this.life?.isGone(now) !== false;
   }
 }
+
+keepModel(new CacheEntry(undefined, undefined));

@@ -1,32 +1,35 @@
 /** A load that is under way for a cache, and who waits for it. Its loader knows it as the context of the call. */
+import { CacheEntry } from "./cache-entry.ts";
 import type { CacheLoadContext } from "./cache-options.ts";
+import type { Linked } from "./linked.ts";
+import { LoadContext } from "./load-context.ts";
+import type { LoadMark } from "./load-ring.ts";
+import { keepModel } from "./model.ts";
 
-export class CacheLoad<V> implements CacheLoadContext<V> {
+export class CacheLoad<K, V> extends LoadContext implements CacheLoadContext<V>, Linked {
+  older: Linked = this;
+  newer: Linked = this;
   readonly stale: V | undefined;
-  ttlMs: number | undefined;
-  idleMs: number | undefined;
+  ttlMs: number | undefined = undefined;
+  idleMs: number | undefined = undefined;
+  readonly entry: CacheEntry<K, V>;
   readonly startedAt: number;
   /** It goes on although no caller waits. */
   readonly isWanted: boolean;
   /** Those who wait. */
   callers = 0;
   /** Undefined while the loader is being called. */
-  result: Promise<V> | undefined;
-  #controller: AbortController | undefined;
+  result: Promise<V> | undefined = undefined;
+  readonly mark: LoadMark | undefined;
 
-  constructor(startedAt: number, stale: V | undefined, isWanted: boolean) {
+  constructor(entry: CacheEntry<K, V>, startedAt: number, isWanted: boolean, mark: LoadMark | undefined) {
+    super();
+    this.stale = entry.kept === "value" ? entry.value : undefined;
+    this.entry = entry;
     this.startedAt = startedAt;
-    this.stale = stale;
     this.isWanted = isWanted;
-  }
-
-  /** Made when it is first asked for: for every load, it would be most of what one costs. */
-  get signal(): AbortSignal {
-    return (this.#controller ??= new AbortController()).signal;
-  }
-
-  /** Not a method: a load must not end itself for its callers. */
-  static abort<V>(load: CacheLoad<V>, reason: unknown): void {
-    (load.#controller ??= new AbortController()).abort(reason);
+    this.mark = mark;
   }
 }
+
+keepModel(new CacheLoad(new CacheEntry(undefined, undefined), 0, false, undefined));

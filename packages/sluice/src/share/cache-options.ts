@@ -35,6 +35,8 @@ export interface CacheOptions<K, V> extends NameOptions {
   readonly weigh?: ((value: V, key: K) => number) | undefined;
   /** How long a value is kept; 0: it isn't. At least 0. @default Infinity */
   readonly ttlMs?: number | undefined;
+  /** What identifies a key: a primitive, or an object that is the same each time. @default the key */
+  readonly keyOf?: ((key: K) => unknown) | undefined;
   /** How values age besides: idle, stale, renewed ahead, absent. @default they end with their `ttlMs` */
   readonly freshness?: Freshness | undefined;
   /** A load goes on, and its value is kept, though the last of its callers has left. @default false */

@@ -43,12 +43,19 @@ export const policies: Readonly<
   Record<"sluice" | "sieve" | "lru" | "popular" | "belady", (trace: Trace, room: number) => number>
 > = {
   sluice(trace, room) {
-    const sieve = new Sieve<number, SieveNode<number>>();
+    const sieve = new Sieve();
+    const nodes = new Map<unknown, SieveNode>();
     return hitRate(trace, (key) => {
-      const node = sieve.nodes.get(key);
-      if (node !== undefined) return (node.isUsed = true);
-      if (sieve.nodes.size >= room) sieve.remove(sieve.pick());
-      sieve.add(new SieveNode(key), 1);
+      const known = nodes.get(key);
+      if (known !== undefined) return (known.isUsed = true);
+      if (sieve.size >= room) {
+        const gone = sieve.pick();
+        sieve.remove(gone);
+        nodes.delete(gone.key);
+      }
+      const node = new SieveNode(key);
+      sieve.add(node, 1);
+      nodes.set(key, node);
       return false;
     });
   },

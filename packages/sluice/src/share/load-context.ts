@@ -3,21 +3,14 @@ import type { RunContext } from "../policy.ts";
 
 export class LoadContext implements RunContext {
   #controller: AbortController | undefined;
-  #end: { readonly reason: unknown } | undefined;
 
   /** Aborts when nobody wants the result any more. */
   get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController();
-      if (this.#end !== undefined) this.#controller.abort(this.#end.reason);
-    }
-    return this.#controller.signal;
+    return (this.#controller ??= new AbortController()).signal;
   }
 
   /** Not a method: a load must not end itself for its callers. Nothing if it has been aborted already. */
   static abort(context: LoadContext, reason: unknown): void {
-    if (context.#end !== undefined) return;
-    context.#end = { reason };
-    context.#controller?.abort(reason);
+    (context.#controller ??= new AbortController()).abort(reason);
   }
 }

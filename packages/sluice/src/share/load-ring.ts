@@ -4,12 +4,16 @@
  * process, and browsers have none: there nothing is known.
  */
 import { AsyncContext, isContextFree } from "../internal/async-context.ts";
+import { keepModel } from "./model.ts";
 
 /** A load that is under way. It keeps nothing of the load, since whatever was begun in there keeps it. */
 export class LoadMark {
   // I1  no load waits for itself, by way of however many others
   isOver = false;
-  #askers: Set<LoadMark> | undefined;
+  /** Loads that wait for this one, and how many times. */
+  #askers: Map<LoadMark, number> | undefined;
+  /** Else it waits for none, and need not be looked for. */
+  #hasAsked = false;
 
   /** Calls `fn` as the load. */
   run<T>(fn: () => T): T {
@@ -17,19 +21,27 @@ export class LoadMark {
     return isKnown ? context.run(this, fn) : fn();
   }
 
-  /** Who runs now waits for this load, which begins, and so waits for none itself. */
-  begin(): void {
-    const asker = context.get();
-    if (asker?.isOver === false) (this.#askers ??= new Set()).add(asker);
+  /** `asker` waits for this load from now on. Whether it may: not if this load waits for it. */
+  admit(asker: LoadMark | undefined): boolean {
+    if (asker === undefined) return true;
+    if (asker === this || (this.#hasAsked && asker.#isAwaitedBy(this))) return false;
+    asker.#hasAsked = true;
+    this.#askers ??= new Map();
+    this.#askers.set(asker, (this.#askers.get(asker) ?? 0) + 1);
+    return true;
   }
 
-  /** Who runs now will wait for this load: whether that would be for ever. */
-  await(): boolean {
-    const asker = context.get();
-    if (asker === undefined || asker.isOver) return false;
-    if (asker.#isAwaitedBy(this)) return true;
-    (this.#askers ??= new Set()).add(asker);
-    return false;
+  /** `asker`, which was admitted, waits no more. */
+  dismiss(asker: LoadMark | undefined): void {
+    if (asker === undefined) return;
+    const left = (this.#askers?.get(asker) ?? 1) - 1;
+    if (left > 0) this.#askers?.set(asker, left);
+    else this.#askers?.delete(asker);
+  }
+
+  /** Nobody waits any more, though it goes on. */
+  dismissAll(): void {
+    this.#askers = undefined;
   }
 
   /** Each is looked at once, however many ways lead to it, and in no call within a call: the way may be long. */
@@ -37,11 +49,19 @@ export class LoadMark {
     const found = new Set<LoadMark>([this]);
     for (const mark of found) {
       if (mark === other) return true;
-      for (const asker of mark.#askers ?? []) if (!asker.isOver) found.add(asker);
+      for (const asker of mark.#askers?.keys() ?? []) if (!asker.isOver) found.add(asker);
     }
     return false;
   }
 }
 
+/** The load in which this runs, if that is known and it hasn't ended. */
+export function loadAround(): LoadMark | undefined {
+  const mark = context.get();
+  return mark?.isOver === false ? mark : undefined;
+}
+
 const context = new AsyncContext<LoadMark>();
 let isKnown: boolean | undefined;
+
+keepModel(new LoadMark());

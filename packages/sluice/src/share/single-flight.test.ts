@@ -5,6 +5,7 @@ import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { sleep } from "../clock/sleep.ts";
 import { KeyCollisionError, SelfWaitError, TimeoutError } from "../errors.ts";
+import { isContextFree } from "../internal/async-context.ts";
 import { namedEntries } from "../internal/names.ts";
 import { abortCases, type AbortSubject } from "../testing/abort-suite.ts";
 import { turn } from "../testing/turn.ts";
@@ -325,6 +326,59 @@ it("two loads that come to wait for each other are told, though neither began th
   const results = Promise.allSettled([one.load("x"), other.load("x")]);
   both.resolve();
   expect(await results).toMatchObject([{ reason: { code: "SELF_WAIT" } }, { reason: { code: "SELF_WAIT" } }]);
+});
+
+it.runIf(isContextFree())("a load that waits no more for another is not in a ring with it", async () => {
+  const leave = new AbortController();
+  const steps = Array.from({ length: 2 }, () => Promise.withResolvers<void>());
+  const flights: SingleFlight<string, string> = singleFlight(async (key: string) => {
+    if (key === "a") {
+      await flights.load("b", { signal: leave.signal }).catch(() => {});
+      await steps[1]?.promise;
+      return "a";
+    }
+    await steps[0]?.promise;
+    return `b ${await flights.load("a")}`;
+  });
+  const [a, b] = [flights.load("a"), flights.load("b")];
+  await turn();
+  leave.abort();
+  await turn();
+  steps[0]?.resolve();
+  await turn();
+  steps[1]?.resolve();
+  await expect(Promise.all([a, b])).resolves.toEqual(["a", "b a"]);
+});
+
+it.runIf(isContextFree())("a load that was given up by its own limit has nobody waiting in a ring", async () => {
+  const clock = new VirtualClock();
+  const asks = Promise.withResolvers<void>();
+  const goes = Promise.withResolvers<void>();
+  const flights: SingleFlight<string, string> = singleFlight(async (key: string) => {
+    if (key === "a") {
+      await inner.load("b").catch(() => {});
+      await goes.promise;
+      return "a";
+    }
+    return key;
+  });
+  let late: Promise<string> | undefined;
+  const inner: SingleFlight<string, string> = singleFlight(
+    async (key: string) => {
+      await asks.promise;
+      late = flights.load("a");
+      return `${key} ${await late}`;
+    },
+    { timeoutMs: 10, clock },
+  );
+  const a = flights.load("a");
+  await clock.advance(10);
+  await turn();
+  asks.resolve();
+  await turn();
+  goes.resolve();
+  await expect(a).resolves.toBe("a");
+  await expect(late).resolves.toBe("a");
 });
 
 it("what a load has left behind may ask for its key again once it is over", async () => {

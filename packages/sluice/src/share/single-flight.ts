@@ -12,7 +12,8 @@ import { whenSettled } from "../internal/when-settled.ts";
 import type { WaitOptions } from "../policy.ts";
 import { follow, mayLeave } from "./follow.ts";
 import { LoadContext } from "./load-context.ts";
-import { LoadMark } from "./load-ring.ts";
+import { loadAround, LoadMark } from "./load-ring.ts";
+import { keepModel } from "./model.ts";
 
 export interface SingleFlightOptions<I> extends NameOptions {
   /** What identifies the work for `input`: a primitive, or an object that is the same each time. @default the input */
@@ -156,11 +157,11 @@ export class SingleFlight<I, V> {
     this.#part(key, old);
     this.#byKey.set(key, flight); // before the call, which may come back here
     this.#started += 1;
-    flight.mark.begin();
+    flight.mark.admit(flight.asker);
     flight.result = this.#call(key, flight);
     if (!mayLeave(options)) return flight.result;
     return follow(flight.result, options, this.#clock, (reason) => {
-      flight.leader = 0;
+      flight.dismissLeader();
       this.#leave(key, flight, reason);
     });
   }
@@ -168,13 +169,15 @@ export class SingleFlight<I, V> {
   #join(key: unknown, flight: Flight<I, V>, input: I, options: WaitOptions | undefined): Promise<V> {
     const { result } = flight;
     if (this.#isSame?.(input, flight.input) === false) throw new KeyCollisionError(key);
-    if (result === undefined || flight.mark.await()) throw new SelfWaitError("flight");
+    const asker = loadAround();
+    if (result === undefined || !flight.mark.admit(asker)) throw new SelfWaitError("flight");
     flight.shared ??= this.#retries ? whenSettled(result, same, (error) => this.#again(key, flight, error)) : result;
     flight.followers += 1;
     this.#joined += 1;
     if (!mayLeave(options)) return flight.shared;
     return follow(flight.shared, options, this.#clock, (reason) => {
       if (flight.followers > 0) flight.followers -= 1; // else all have been given up
+      flight.mark.dismiss(asker);
       this.#leave(key, flight, reason);
     });
   }
@@ -187,7 +190,7 @@ export class SingleFlight<I, V> {
         return value;
       },
       (error) => {
-        flight.leader = 0;
+        flight.dismissLeader();
         flight.mayRetry &&= flight.followers > 0;
         if (!flight.mayRetry) this.#land(key, flight);
         throw error;
@@ -197,9 +200,9 @@ export class SingleFlight<I, V> {
     return follow(result, { timeoutMs: this.#timeoutMs }, this.#clock, (reason) => this.#abandon(key, flight, reason));
   }
 
-  #fly({ mark, input, context }: Flight<I, V>): V | PromiseLike<V> {
+  #fly(flight: Flight<I, V>): V | PromiseLike<V> {
     try {
-      return mark.run(() => this.#fn(input, context));
+      return flight.mark.run(() => this.#fn(flight.input, flight));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -221,8 +224,9 @@ export class SingleFlight<I, V> {
   /** A load that is about to end is joined by nobody. */
   #abandon(key: unknown, flight: Flight<I, V>, reason: unknown): void {
     flight.leader = flight.followers = 0;
+    flight.mark.dismissAll();
     this.#part(key, flight);
-    LoadContext.abort(flight.context, reason);
+    LoadContext.abort(flight, reason);
   }
 
   #land(key: unknown, flight: Flight<I, V>): void {
@@ -240,11 +244,12 @@ export class SingleFlight<I, V> {
 }
 
 /** A load that is under way, and who waits for it. */
-class Flight<I, V> {
+class Flight<I, V> extends LoadContext {
   readonly input: I;
   readonly startedAt: number;
-  readonly context: LoadContext = new LoadContext();
   readonly mark = new LoadMark();
+  /** The load that began it, if one did. */
+  readonly asker = loadAround();
   /** 1 while who began it waits. */
   leader = 1;
   followers = 0;
@@ -256,12 +261,21 @@ class Flight<I, V> {
   shared: Promise<V> | undefined;
 
   constructor(input: I, startedAt: number, mayRetry: boolean) {
+    super();
     this.input = input;
     this.startedAt = startedAt;
     this.mayRetry = mayRetry;
+  }
+
+  dismissLeader(): void {
+    this.leader = 0;
+    this.mark.dismiss(this.asker);
   }
 }
 
 function same<T>(value: T): T {
   return value;
 }
+
+keepModel(new SingleFlight(Object));
+keepModel(new Flight(undefined, 0, false));
