@@ -36,7 +36,7 @@ class AllRules implements RateRule {
     for (const rule of this.#rules) rule.take(cost, now);
   }
 
-  giveBack(cost: number, takenAt: number, now: number): void {
-    for (const rule of this.#rules) rule.giveBack(cost, takenAt, now);
+  giveBack(cost: number, takenAt: number, now: number, used = 0): void {
+    for (const rule of this.#rules) rule.giveBack(cost, takenAt, now, used);
   }
 }

@@ -11,6 +11,7 @@ import { type Random, systemRandom } from "../internal/random.ts";
 import type { Task } from "../policy.ts";
 import {
   RateLimiter,
+  type RateReservation,
   type RateLimiterStats,
   type RateLimiterTakeOptions,
   type RateLineOptions,
@@ -98,7 +99,7 @@ export class KeyedRateLimiter {
   async run<T>(key: RateKey, fn: Task<T>, options: RateLimiterTakeOptions = {}): Promise<T> {
     const { signal } = options;
     if (!this.#admits(key, options)) await this.#wait(key, options);
-    if (signal?.aborted === true) this.#giveBack(key, options.cost); // it may have come between the grant and this turn
+    if (signal?.aborted === true) this.#adjust(key, options.cost ?? 1, Infinity, 0, 1); // it may have come since the grant
     signal?.throwIfAborted();
     return await fn({ signal });
   }
@@ -120,6 +121,17 @@ export class KeyedRateLimiter {
       notice?.("rejected", this);
     }
     return isTaken;
+  }
+
+  /** As `RateLimiter.reserve`, for the key. */
+  reserve(key: RateKey, cost = 1): RateReservation {
+    this.#check(key, cost);
+    const line = this.#lines.get(key) ?? this.#open(key);
+    try {
+      return line.reserve(cost);
+    } finally {
+      if (line.waiting === 0) this.#close(key, line); // it was granted at once
+    }
   }
 
   /** Nobody starts for the key for so long from now. Finite, at least 0. After that it has one token, and others as they come. */
@@ -173,7 +185,10 @@ export class KeyedRateLimiter {
   }
 
   #open(key: RateKey): Line {
-    const line = new Line(this.#rate, this.#line, (ended) => this.#close(key, ended));
+    const line = new Line(this.#rate, this.#line, {
+      onIdle: (ended) => this.#close(key, ended),
+      adjust: (...change) => this.#adjust(key, ...change),
+    });
     const slot = this.#table.find(key);
     if (slot !== -1) {
       line.bucket.tat = this.#table.get(slot);
@@ -194,13 +209,16 @@ export class KeyedRateLimiter {
     this.#keep(key, line.bucket.tat, this.#clock.now());
   }
 
-  #giveBack(key: RateKey, cost = 1): void {
-    this.#granted -= 1;
-    const tokensMs = cost * this.#limit.intervalMs;
+  /** Wherever the bucket of the key is by now: see `RateLimiter.adjust`. */
+  #adjust(key: RateKey, cost: number, takenAt: number, used: number, grants: number): void {
+    const now = this.#clock.now();
+    this.#granted -= grants;
+    const refundMs =
+      cost < 0 ? cost * this.#limit.intervalMs : this.#limit.refundMs(cost, used, Math.max(0, now - takenAt));
     const line = this.#lines.get(key);
-    if (line !== undefined) return line.put(line.bucket.tat - tokensMs);
-    const slot = this.#table.find(key);
-    if (slot !== -1) this.#table.set(slot, this.#table.get(slot) - tokensMs);
+    if (line === undefined) {
+      if (cost < 0 || this.#table.find(key) !== -1) this.#keep(key, this.#tat(key, now) - refundMs, now);
+    } else line.put((cost < 0 ? Math.max(line.bucket.tat, now) : line.bucket.tat) - refundMs);
   }
 
   #check(key: RateKey, cost: number): void {
@@ -248,16 +266,22 @@ export class KeyedRateLimiter {
   }
 }
 
+/** The limiter of all keys, as that of one sees it. */
+interface Owner {
+  onIdle(line: Line): void;
+  adjust(cost: number, takenAt: number, used: number, grants: number): void;
+}
+
 /** Those who wait for one key, and its bucket meanwhile. */
 class Line extends RateLimiter {
   readonly bucket: TokenBucket;
-  readonly #onIdle: (line: Line) => void;
+  readonly #owner: Owner;
 
-  constructor(limit: TokenBucketLimit, options: RateLineOptions, onIdle: (line: Line) => void) {
+  constructor(limit: TokenBucketLimit, options: RateLineOptions, owner: Owner) {
     const bucket = new TokenBucket(limit);
     super({ ...options, rule: bucket });
     this.bucket = bucket;
-    this.#onIdle = onIdle;
+    this.#owner = owner;
   }
 
   put(tat: number): void {
@@ -266,7 +290,12 @@ class Line extends RateLimiter {
   }
 
   protected override onIdle(): void {
-    this.#onIdle(this);
+    this.#owner.onIdle(this);
+  }
+
+  /** The reservation may outlive this line. */
+  protected override adjust(...change: [cost: number, takenAt: number, used: number, grants: number]): void {
+    this.#owner.adjust(...change);
   }
 }
 

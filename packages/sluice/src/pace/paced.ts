@@ -32,6 +32,11 @@ export interface Paced<This, Args extends unknown[], R> {
   pending(): boolean;
 }
 
+/** All that is asked of a signal when it is handed in. */
+interface Listening {
+  readonly addEventListener?: unknown;
+}
+
 export function paced<This, Args extends unknown[], R>(
   fn: (this: This, ...args: Args) => R,
   quietMs: number,
@@ -39,15 +44,14 @@ export function paced<This, Args extends unknown[], R>(
   leading: boolean,
   { trailing = true, signal, clock = systemClock }: PacedOptions,
 ): Paced<This, Args, R> {
-  // I1  a timer is set, and the signal listened to, exactly while a call waits. Its `this` is `self`, its arguments are
-  //     `first` and, from the second on, those in `others`, `count` in all
+  // I1  a timer is set, and the signal listened to, exactly while a call waits: its `this` is the first of `kept`, its
+  //     first argument is `first`, and the others follow in `kept` from the third on, up to `count`
   // I2  when fn is called, all is as after its run: it may throw, call again or cancel
   // I3  fn is never called within itself: such a call waits
   checkFunction("fn", fn);
-  if (signal !== undefined) checkFunction("signal.addEventListener", signal?.addEventListener);
-  let self: unknown;
+  if (signal !== undefined) checkFunction("signal.addEventListener", (signal as Listening | null)?.addEventListener);
   let first: unknown; // apart from the others: to write to an array takes as long as all the rest
-  let others: unknown[] = [];
+  let kept: unknown[] = [];
   let count = 0;
   let timer: Timer | undefined;
   let calledAt = -Infinity;
@@ -56,10 +60,10 @@ export function paced<This, Args extends unknown[], R>(
   let result: R | undefined;
 
   function call(this: This, ...args: Args): R | undefined {
-    self = this;
+    kept[0] = this;
     first = args[0];
-    count = args.length;
-    for (let i = 1; i < count; i += 1) others[i] = args[i]; // to keep `args` itself would take longer than all the rest
+    count = args.length + 1;
+    for (let i = 2; i < count; i += 1) kept[i] = args[i - 1]; // to keep `args` itself would take longer than all the rest
     const now = coarseNow(clock);
     if ((now === calledAt && timer) || signal?.aborted) return result; // within a burst nothing else has changed
     const isEdge = !(leftMs(now) > 0); // before the first call it is no number
@@ -81,18 +85,18 @@ export function paced<This, Args extends unknown[], R>(
   const drop = (): void => {
     if (timer) signal?.removeEventListener("abort", drop);
     timer?.cancel();
-    timer = self = first = undefined;
-    others = [];
+    timer = first = undefined;
+    kept = [];
   };
 
   const run = (): R => {
-    others[0] = first;
-    const [waiting, args] = [self as This, others.slice(0, count) as Args];
+    kept[1] = first;
+    const waiting = kept.slice(0, count) as [This, ...Args];
     drop();
     ranAt = clock.now();
     isRunning = true;
     try {
-      return (result = fn.apply(waiting, args));
+      return (result = fn.call(...waiting));
     } finally {
       isRunning = false;
     }

@@ -45,6 +45,12 @@ export interface RateReservation {
    * Those behind it move up. False if it was cancelled before.
    */
   cancel(): boolean;
+  /**
+   * What was really used, for who could only estimate the cost, such as the tokens of an answer: what was reserved beyond
+   * that goes back as by `cancel`, and what was used beyond that is taken, too, though it isn't there: who comes later
+   * waits for it. `used` is an integer >= 0. False before its turn has come, or if it was settled or cancelled before.
+   */
+  settle(used: number): boolean;
 }
 
 export type RateLimiterStats = Readonly<{
@@ -115,7 +121,7 @@ export class RateLimiter implements Policy {
   async run<T>(fn: Task<T>, options: RateLimiterTakeOptions = {}): Promise<T> {
     const { cost, signal } = options;
     if (!this.#admits(options)) await this.#wait(options, cost);
-    if (signal?.aborted === true) this.#giveBack(cost); // the abort may have come between the grant and this turn
+    if (signal?.aborted === true) this.adjust(cost ?? 1, Infinity, 0, 1); // the abort may have come between the grant and this turn
     signal?.throwIfAborted();
     return await fn({ signal });
   }
@@ -148,10 +154,11 @@ export class RateLimiter implements Policy {
   reserve(cost = 1): RateReservation {
     const now = this.#clock.now();
     const waitMs = this.retryAfterMs(cost);
-    const place = new Place(cost, this.#clock);
-    if (this.#tryTake(cost)) place.grant();
+    const place = new Place(now, cost);
+    if (this.#tryTake(cost)) place.grantAt(now);
     else void this.#wait({}, cost, place);
-    return { readyAt: now + waitMs, waitMs, ready: place, cancel: () => this.#cancel(place) };
+    const cancel = (): boolean => this.#cancel(place);
+    return { readyAt: now + waitMs, waitMs, ready: place, cancel, settle: (used) => this.#settle(place, used) };
   }
 
   /** Nobody starts for so long from now, such as after an answer that says `Retry-After`. Finite, at least 0. */
@@ -180,6 +187,18 @@ export class RateLimiter implements Policy {
   /** Called when nobody waits any more. */
   protected onIdle(): void {}
 
+  /**
+   * Of what was taken at `takenAt`, `cost` don't start; less than 0 if more did than were taken. `grants` are the takes
+   * that don't count any more.
+   */
+  protected adjust(cost: number, takenAt: number, used: number, grants: number): void {
+    const now = this.#clock.now();
+    this.#granted -= grants;
+    if (cost < 0) return this.#rule.take(-cost, now);
+    this.#rule.giveBack(cost, Math.min(takenAt, now), now, used);
+    this.#serve();
+  }
+
   /** Throws for bad options, and the signal's reason if it is aborted already. */
   #admits(options: RateLimiterTakeOptions): boolean {
     checkWait(options);
@@ -206,13 +225,6 @@ export class RateLimiter implements Policy {
   #take(cost: number, now: number): void {
     this.#rule.take(cost, now);
     this.#granted += 1;
-  }
-
-  #giveBack(cost = 1, takenAt = Infinity): void {
-    const now = this.#clock.now();
-    this.#rule.giveBack(cost, Math.min(takenAt, now), now);
-    this.#granted -= 1;
-    this.#serve();
   }
 
   #wait(options: WaitOptions, cost = 1, place?: Place): Promise<void> {
@@ -246,8 +258,17 @@ export class RateLimiter implements Policy {
     this.onIdle();
   }
 
+  /** Clock and rule are foreign code: if one throws, who waits hears of it, or would wait for a timer that isn't set (I3). */
   #serve(slackMs = 0): void {
-    this.#timer?.cancel();
+    try {
+      this.#timer?.cancel();
+      this.#serveThose(slackMs);
+    } catch (error) {
+      this.#waits.rejectAll(error);
+    }
+  }
+
+  #serveThose(slackMs: number): void {
     let slack = slackMs;
     for (let next = firstLive(this.#waits); next !== undefined; next = firstLive(this.#waits)) {
       const now = this.#clock.now();
@@ -257,10 +278,11 @@ export class RateLimiter implements Policy {
         return;
       }
       slack = 0;
+      this.#take(next.brought, now); // first: it may throw, and who has left the line would never hear of it
       this.#queued -= next.brought;
       this.#waits.remove(next);
-      this.#take(next.brought, now);
-      next.grant();
+      if (next instanceof Place) next.grantAt(now);
+      else next.grant();
     }
     this.#end();
   }
@@ -274,7 +296,16 @@ export class RateLimiter implements Policy {
     }
     if (takenAt === undefined) return false;
     place.takenAt = undefined;
-    this.#giveBack(brought, takenAt);
+    this.adjust(brought, takenAt, 0, 1);
+    return true;
+  }
+
+  #settle(place: Place, used: number): boolean {
+    checkInteger("used", used, { min: 0 });
+    const { brought, takenAt } = place;
+    if (takenAt === undefined) return false;
+    place.takenAt = undefined;
+    this.adjust(brought - used, takenAt, used, 0);
     return true;
   }
 
@@ -286,18 +317,12 @@ export class RateLimiter implements Policy {
 }
 
 class Place extends Wait<void, number> {
-  /** When it was granted; undefined before that, and once it has been given back. */
+  /** When it was granted; undefined before that, and once it has been given back or settled. */
   takenAt: number | undefined = undefined;
-  readonly #clock: Clock;
 
-  constructor(cost: number, clock: Clock) {
-    super(clock.now(), cost);
-    this.#clock = clock;
-  }
-
-  override grant(): void {
-    this.takenAt = this.#clock.now();
-    super.grant();
+  grantAt(now: number): void {
+    this.takenAt = now;
+    this.grant();
   }
 }
 

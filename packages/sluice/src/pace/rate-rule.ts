@@ -18,10 +18,13 @@ export interface RateRule {
    * Else it is never too late.
    */
   turnAt(cost: number, now: number, ahead: number): number;
-  /** `cost` start now. */
+  /** `cost` start now, whether they may or not: what was used beyond an estimate counts, too. */
   take(cost: number, now: number): void;
-  /** What was taken at `takenAt` has not started. Gives back no more of it than could not have been used since. */
-  giveBack(cost: number, takenAt: number, now: number): void;
+  /**
+   * Of what was taken at `takenAt`, `cost` have not started, and `used` have. Gives back no more than could not have been
+   * used since.
+   */
+  giveBack(cost: number, takenAt: number, now: number, used?: number): void;
   /** Another limit from now on, with neither debt nor gift. Left out where there isn't one limit to change. */
   setRate?(limit: RateLimit, now: number): void;
 }

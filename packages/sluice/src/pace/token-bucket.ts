@@ -33,8 +33,13 @@ export class TokenBucket implements RateRule {
     this.tat = Math.max(this.tat, now) + cost * this.intervalMs;
   }
 
-  giveBack(cost: number, takenAt: number, now: number): void {
-    this.tat -= Math.max(0, cost * this.intervalMs - (now - takenAt)); // the rest has flowed back already
+  giveBack(cost: number, takenAt: number, now: number, used = 0): void {
+    this.tat -= this.refundMs(cost, used, now - takenAt);
+  }
+
+  /** What goes back is less what has flowed back already, as far as that was not for what was used. */
+  refundMs(cost: number, used: number, elapsedMs: number): number {
+    return Math.max(0, cost * this.intervalMs - Math.max(0, elapsedMs - used * this.intervalMs));
   }
 
   /** As many tokens as before, of the new kind, and no more than now fit in. */
