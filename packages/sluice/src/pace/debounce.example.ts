@@ -3,10 +3,7 @@ import { debounce, sleep } from "sluice";
 
 const save = debounce((text: string) => console.log(`saved "${text}"`), 40);
 
-for (const text of ["D", "De", "Dea", "Dear"]) {
-  save(text);
-  await sleep(5);
-}
+for (const text of ["D", "De", "Dea", "Dear"]) save(text);
 await sleep(60);
 
 save("Dear A");
