@@ -192,7 +192,7 @@ describe("--once --json", { timeout: 120_000 }, () => {
     expect(statuses()).toEqual({ delivered: 150 });
     expect(summary(stdout)).toMatchObject({ delivered: 150 - (before["delivered"] ?? 0), dead: 0, dropped: 0 });
     expect(new Set(hook.asked).size).toBe(150);
-    expect(hook.asked.length - 150).toBeLessThanOrEqual(10);
+    expect(hook.asked.length - 150).toBeLessThanOrEqual(2 * 10); // being sent, or sent and not written down yet
   });
 });
 
