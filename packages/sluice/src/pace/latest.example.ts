@@ -4,7 +4,7 @@ import { debounceAsync, latest, sleep, SupersededError } from "sluice";
 /** The shorter the question, the more is found, and the longer it takes. */
 const ask = latest(async ({ signal }, question: string) => {
   console.log(`asks for ${question}`);
-  await sleep(question.length > 2 ? 10 : 200, { signal });
+  await sleep(question.length > 2 ? 10 : 5_000, { signal });
   return `found ${question}`;
 });
 const search = debounceAsync(ask, 30);
