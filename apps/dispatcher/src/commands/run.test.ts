@@ -179,7 +179,7 @@ describe("--once --json", { timeout: 120_000 }, () => {
       if (nth < 40 || nth > 60) response.writeHead(204).end();
       else setTimeout(() => response.writeHead(204).end(), 200);
     });
-    const limits = { leaseMs: 500, concurrency: { webhook: 10 } };
+    const limits = { leaseMs: 5_000, concurrency: { webhook: 10 } }; // long enough to outlast a machine that stalls
     const args = ["--once", "--json", "--events", writeEvents(150), "--config", writeConfig(hook.url, limits)];
     const first = new Program(...args);
     await killed.promise;
