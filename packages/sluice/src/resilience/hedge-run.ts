@@ -8,6 +8,7 @@ import { Relay } from "../clock/relay.ts";
 import { systemClock } from "../clock/system.ts";
 import { checkWithin, deadlineWithin, type WithinOptions } from "../clock/within.ts";
 import { Watcher } from "../internal/abort.ts";
+import { unwatchSoon } from "../internal/kept-listener.ts";
 import { checkFunction, checkInteger, checkMs, checkWait } from "../internal/check.ts";
 import { tell } from "../internal/tell.ts";
 import { whenSettled } from "../internal/when-settled.ts";
@@ -251,7 +252,7 @@ class Run<Target, T> extends Watcher {
   #end(): void {
     this.#isAnswered = true;
     this.#clearTimer();
-    this.unwatchSoon();
+    unwatchSoon(this);
     this.#relay?.unwatch();
     this.#rules.counts.running -= 1;
     this.#rules.counts.losers += this.#running.length;

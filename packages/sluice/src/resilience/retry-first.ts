@@ -1,5 +1,6 @@
 /** The first attempt of a run that its caller may abort: all there is to nearly each of them. */
 import { Watcher } from "../internal/abort.ts";
+import { unwatchSoon } from "../internal/kept-listener.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import { isEcho } from "../scope/cancellation.ts";
 import { Attempt } from "./retry-attempt.ts";
@@ -71,7 +72,7 @@ export class FirstAttempt<T> extends Watcher {
     if (this.watchers === undefined) this.#rules.counts.abandoned -= 1;
     else {
       this.#resolve(value);
-      this.unwatchSoon();
+      unwatchSoon(this);
     }
   }
 
@@ -79,7 +80,7 @@ export class FirstAttempt<T> extends Watcher {
     const { counts } = this.#rules;
     const signal = this.watchers?.signal;
     if (signal !== undefined) {
-      this.unwatchSoon();
+      unwatchSoon(this);
       this.#resolve(runAttempts(this.#rules, this.#fn, this.#attempt, signal, Infinity, true, error));
       return;
     }

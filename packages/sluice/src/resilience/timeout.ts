@@ -19,6 +19,7 @@ import { type EnclosedWork, type Reported, setStage } from "../internal/stage.ts
 import { whenSettled } from "../internal/when-settled.ts";
 import type { Policy, RunContext, WaitOptions } from "../policy.ts";
 import { isEcho } from "../scope/cancellation.ts";
+import { unwatchSoon } from "../internal/kept-listener.ts";
 import { LimitedCall, TimeoutLine } from "./timeout-line.ts";
 
 export interface TimeoutOptions extends NameOptions, WithinOptions {
@@ -228,7 +229,7 @@ class Call<T> extends LimitedCall implements Reported {
 
   #disarm(): void {
     this.#rules.line?.leave(this);
-    this.unwatchSoon();
+    unwatchSoon(this);
     this.#relay?.unwatch();
   }
 }
