@@ -8,6 +8,7 @@
  */
 import { watch, type Watchers, type Watching } from "../internal/abort.ts";
 import { checkFunction, checkInteger, checkSignal } from "../internal/check.ts";
+import { keepModel } from "../internal/model.ts";
 import { notice } from "../internal/probe.ts";
 import { isThenable, whenSettled } from "../internal/when-settled.ts";
 import type { RunContext } from "../policy.ts";
@@ -71,9 +72,6 @@ export class Lanes<T, R, P, H> implements Watching {
   #isAsking = false;
   #hasMore = true;
   #isOver = false;
-
-  /** Keeps the layout of all others while there is none: see above. */
-  static readonly sample: unknown = new Lanes([], 1, Object, {}, {} as never, undefined);
 
   constructor(
     items: Iterable<T> | AsyncIterable<T>,
@@ -214,3 +212,5 @@ interface Lane<R, P> {
   readonly onValue: (value: R) => void;
   readonly onError: (reason: unknown) => void;
 }
+
+keepModel(new Lanes([], 1, Object, {}, {} as never, undefined));

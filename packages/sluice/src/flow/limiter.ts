@@ -8,6 +8,7 @@ import { systemClock } from "../clock/system.ts";
 import { ClearedError, ClosedError, QueueFullError } from "../errors.ts";
 import { checkInteger, checkMs, checkPriority, checkWait, checkWeight } from "../internal/check.ts";
 import { isContextFree } from "../internal/async-context.ts";
+import { keepModel } from "../internal/model.ts";
 import { register } from "../internal/names.ts";
 import { PriorityWaitList } from "../internal/priority-wait-list.ts";
 import { notice, probe } from "../internal/probe.ts";
@@ -27,8 +28,6 @@ import { checkWhenFull, choose, type WhenFull } from "./limiter/when-full.ts";
 const PLAIN: LimiterRunOptions = {};
 
 export class Limiter implements Policy {
-  /** One is always there, or a full garbage collection would forget their layout, and the code optimized for it. */
-  static readonly sample: unknown = new Limiter(1);
   // I1  0 <= #taken <= concurrency, but for what a lowered limit still has to come down; a call has its slots from the
   //     grant until what `fn` returned has settled, or until it is abandoned
   // I2  somebody waits only while the next in line wants more slots than are free, the limiter is paused or rests, or
@@ -388,3 +387,5 @@ export class Limiter implements Policy {
     return error;
   }
 }
+
+keepModel(new Limiter(1));

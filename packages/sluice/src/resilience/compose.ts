@@ -13,6 +13,7 @@
  * Orders that defeat one of them are told in `problems`, and by the doctor.
  */
 import { checkWait } from "../internal/check.ts";
+import { keepModel } from "../internal/model.ts";
 import { nameOf, register } from "../internal/names.ts";
 import {
   type EnclosedWork,
@@ -142,8 +143,6 @@ function runLayer<T>(
 
 /** Of a call through stages that follow each other: one object and one promise for all of them. */
 class Passage<T> implements StagedCall, EnclosedWork {
-  /** One is always there, or a full garbage collection would forget their layout, and the code optimized for them. */
-  static readonly sample: unknown = new Passage([], () => {}, PLAIN, 0, NOTHING);
   // I1  each stage that let the call in is left once, the innermost first
   // I2  #leaving stages, the outermost, have not been left; the next is left when what the last one returned has settled
   // I3  at most one of the stages has a context, #handed, which those inside of it have around them as well; and at most one
@@ -277,3 +276,5 @@ function titleOf(policy: Policy): string {
   const name = nameOf(policy)?.name;
   return name === undefined ? kindOf(policy) : `${kindOf(policy)} "${name}"`;
 }
+
+keepModel(new Passage([], () => {}, PLAIN, 0, NOTHING));

@@ -1,11 +1,10 @@
 /** What an attempt is told. */
 import { Relay } from "../clock/relay.ts";
+import { keepModel } from "../internal/model.ts";
 import type { RunContext } from "../policy.ts";
 import type { RetryContext } from "./retry-options.ts";
 
 export class Attempt implements RetryContext {
-  /** One is always there, or a full garbage collection would forget their layout, and the code optimized for them. */
-  static readonly sample: unknown = new Attempt(1);
   readonly attempt: number;
   /** The key, or the first attempt, which knows it. */
   #key: string | Attempt | undefined;
@@ -57,3 +56,5 @@ export class Attempt implements RetryContext {
     this.#relay?.unwatch();
   }
 }
+
+keepModel(new Attempt(1));

@@ -1,6 +1,7 @@
 /** The first attempt of a run that its caller may abort: all there is to nearly each of them. */
 import { Watcher } from "../internal/abort.ts";
 import { unwatchSoon } from "../internal/kept-listener.ts";
+import { keepModel } from "../internal/model.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import { isEcho } from "../scope/cancellation.ts";
 import { Attempt } from "./retry-attempt.ts";
@@ -8,14 +9,6 @@ import type { RetryTask } from "./retry-options.ts";
 import { type RetryRules, runAttempts } from "./retry-run.ts";
 
 export class FirstAttempt<T> extends Watcher {
-  /** One is always there, or a full garbage collection would forget their layout, and the code optimized for them. */
-  static readonly sample: unknown = new FirstAttempt(
-    {} as RetryRules,
-    () => {},
-    new Attempt(1),
-    () => {},
-    () => {},
-  );
   // I1  it watches until the attempt has ended, or until the abort, which is the caller's answer: so an attempt that ends
   //     when nobody watches was abandoned
   readonly #rules: RetryRules;
@@ -88,3 +81,13 @@ export class FirstAttempt<T> extends Watcher {
     if (!isEcho(error, this.#attempt.signal)) counts.lateErrors += 1;
   }
 }
+
+keepModel(
+  new FirstAttempt(
+    {} as RetryRules,
+    () => {},
+    new Attempt(1),
+    () => {},
+    () => {},
+  ),
+);

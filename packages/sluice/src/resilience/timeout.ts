@@ -20,6 +20,7 @@ import { whenSettled } from "../internal/when-settled.ts";
 import type { Policy, RunContext, WaitOptions } from "../policy.ts";
 import { isEcho } from "../scope/cancellation.ts";
 import { unwatchSoon } from "../internal/kept-listener.ts";
+import { keepModel } from "../internal/model.ts";
 import { LimitedCall, TimeoutLine } from "./timeout-line.ts";
 
 export interface TimeoutOptions extends NameOptions, WithinOptions {
@@ -118,13 +119,6 @@ interface Rules {
 }
 
 class Call<T> extends LimitedCall implements Reported {
-  /** One is always there, or a full garbage collection would forget their layout, and the code optimized for them. */
-  static readonly sample: unknown = new Call(
-    Infinity,
-    {} as Rules,
-    () => {},
-    () => {},
-  );
   // I1  it is in the line and watches until the work has ended or is cancelled, whichever comes first
   // I2  the caller has its answer once: when the work ends, but if abandoned, when it is cancelled
   readonly #timeoutMs: number;
@@ -236,7 +230,6 @@ class Call<T> extends LimitedCall implements Reported {
 
 /** Keeps the rest of a call from the work. */
 class CallContext implements TimeoutContext {
-  static readonly sample: unknown = new CallContext({} as Call<unknown>);
   readonly #call: Pick<Call<unknown>, "signal">;
 
   constructor(call: Pick<Call<unknown>, "signal">) {
@@ -247,3 +240,13 @@ class CallContext implements TimeoutContext {
     return this.#call.signal;
   }
 }
+
+keepModel(
+  new Call(
+    Infinity,
+    {} as Rules,
+    () => {},
+    () => {},
+  ),
+);
+keepModel(new CallContext({} as Call<unknown>));

@@ -1,8 +1,8 @@
 /** The keys that go to a batch function together, and the promises of what it answers. */
 import { BatchAnswerError } from "../errors.ts";
+import { keepModel } from "../internal/model.ts";
 import type { BatchFunction, Batched } from "./batch-options.ts";
 import { LoadContext } from "./load-context.ts";
-import { keepModel } from "./model.ts";
 
 export class BatchCall<K, V> implements Batched {
   // I1  loads settle in the order of their places: the reactions to one promise run in the order they were made

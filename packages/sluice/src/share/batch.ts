@@ -3,6 +3,7 @@
  * or error. For one result that many ask for, use `singleFlight`.
  */
 import { checkFunction, checkInteger, checkNumber, checkSignal } from "../internal/check.ts";
+import { keepModel } from "../internal/model.ts";
 import { register } from "../internal/names.ts";
 import { BatchCall, type BatchOwner } from "./batch-call.ts";
 import type {
@@ -15,7 +16,6 @@ import type {
   LoadOptions,
 } from "./batch-options.ts";
 import { followUntil } from "./follower.ts";
-import { keepModel } from "./model.ts";
 import { turnEnd } from "./turn-end.ts";
 
 /** Batches loads for `fn`. */

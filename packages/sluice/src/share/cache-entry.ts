@@ -1,7 +1,7 @@
 /** A key of a cache: what is kept for it, and the load that is under way for it. */
+import { keepModel } from "../internal/model.ts";
 import type { CacheLoad } from "./cache-load.ts";
 import type { Life } from "./freshness.ts";
-import { keepModel } from "./model.ts";
 import { SieveNode } from "./sieve.ts";
 
 export class CacheEntry<K, V> extends SieveNode {

@@ -1,10 +1,10 @@
 /** A load that is under way for a cache, and who waits for it. Its loader knows it as the context of the call. */
+import { keepModel } from "../internal/model.ts";
 import { CacheEntry } from "./cache-entry.ts";
 import type { CacheLoadContext } from "./cache-options.ts";
 import type { Linked } from "./linked.ts";
 import { LoadContext } from "./load-context.ts";
 import type { LoadMark } from "./load-ring.ts";
-import { keepModel } from "./model.ts";
 
 export class CacheLoad<K, V> extends LoadContext implements CacheLoadContext<V>, Linked {
   older: Linked = this;

@@ -9,6 +9,7 @@ import { systemClock } from "../clock/system.ts";
 import { SelfWaitError, TimeoutError } from "../errors.ts";
 import { checkFunction, checkInteger, checkMs, checkWait } from "../internal/check.ts";
 import { coarseNow } from "../internal/coarse-now.ts";
+import { keepModel } from "../internal/model.ts";
 import { register } from "../internal/names.ts";
 import { notice } from "../internal/probe.ts";
 import { whenSettled } from "../internal/when-settled.ts";
@@ -20,7 +21,6 @@ import { follow, mayLeave } from "./follow.ts";
 import { append, ListEnd, unlink } from "./linked.ts";
 import { LoadContext } from "./load-context.ts";
 import { loadAround, LoadMark } from "./load-ring.ts";
-import { keepModel } from "./model.ts";
 import { Sieve } from "./sieve.ts";
 
 export class Cache<K, V> {

@@ -4,7 +4,7 @@
  * process, and browsers have none: there nothing is known.
  */
 import { AsyncContext, isContextFree } from "../internal/async-context.ts";
-import { keepModel } from "./model.ts";
+import { keepModel } from "../internal/model.ts";
 
 /** A load that is under way. It keeps nothing of the load, since whatever was begun in there keeps it. */
 export class LoadMark {

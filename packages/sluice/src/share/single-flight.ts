@@ -7,13 +7,13 @@ import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { KeyCollisionError, SelfWaitError, TimeoutError } from "../errors.ts";
 import { checkFunction, checkMs, checkWait } from "../internal/check.ts";
+import { keepModel } from "../internal/model.ts";
 import { type NameOptions, register } from "../internal/names.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import type { WaitOptions } from "../policy.ts";
 import { follow, mayLeave } from "./follow.ts";
 import { LoadContext } from "./load-context.ts";
 import { loadAround, LoadMark } from "./load-ring.ts";
-import { keepModel } from "./model.ts";
 
 export interface SingleFlightOptions<I> extends NameOptions {
   /** What identifies the work for `input`: a primitive, or an object that is the same each time. @default the input */

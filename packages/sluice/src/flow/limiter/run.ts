@@ -1,11 +1,10 @@
 /** A call that runs: what its function is handed, and what the calls made from within it are known by. */
 import { EitherSignal } from "../../internal/either-signal.ts";
+import { keepModel } from "../../internal/model.ts";
 import type { RunContext, Task } from "../../policy.ts";
 import { Request, type Work } from "./request.ts";
 
 export class Run implements RunContext {
-  /** As in `Limiter`. */
-  static readonly sample: unknown = new Run(() => {}, undefined, new AbortController().signal, 1);
   // I1  while it isn't over, it has `weight` slots
   readonly task: Task<unknown>;
   readonly request: Request | undefined;
@@ -59,3 +58,5 @@ export class Run implements RunContext {
     return (this.#either = new EitherSignal(...signals));
   }
 }
+
+keepModel(new Run(() => {}, undefined, new AbortController().signal, 1));

@@ -1,5 +1,6 @@
 /** The stage of a limiter in a composed call: for calls that wait for nothing and ask for no more than a slot. */
 import { EitherSignal } from "../../internal/either-signal.ts";
+import { keepModel } from "../../internal/model.ts";
 import { probe } from "../../internal/probe.ts";
 import type { PassStage } from "../../internal/stage.ts";
 import type { RunContext } from "../../policy.ts";
@@ -32,8 +33,6 @@ function isPlain(options: LimiterRunOptions): boolean {
 
 /** What is inside is handed a signal that ends with what is around, and with the limiter. */
 class StagedContext implements RunContext {
-  /** As in `Limiter`. */
-  static readonly sample: unknown = new StagedContext({ signal: undefined }, new AbortController().signal);
   readonly #around: RunContext;
   readonly #stop: AbortSignal;
   #either: EitherSignal | undefined = undefined;
@@ -57,3 +56,5 @@ class StagedContext implements RunContext {
     this.#either?.release();
   }
 }
+
+keepModel(new StagedContext({ signal: undefined }, new AbortController().signal));
