@@ -112,7 +112,8 @@ function wordsOf({ text, tags }: Doc): string {
     if (tag === "param") return `\`${words.replace(/ /, "` is ")}.`;
     return `${tag}: ${words}`;
   });
-  return [text, ...said].filter((part) => part !== "").join(" ");
+  const told = text.replaceAll(/@default ([\w".+-]+)/g, "Default: `$1`.");
+  return [told, ...said].filter((part) => part !== "").join(" ");
 }
 
 /** Its code, and what it prints. */
@@ -120,7 +121,12 @@ function exampleText(file: string): string {
   if (!existsSync(file)) return "";
   const [code = "", printed = ""] = readFileSync(file, "utf8").split("\n// Prints:\n");
   const output = printed.replaceAll(/^\/\/ ?/gm, "").trimEnd();
-  return paragraphs("## Example", fence("ts fragment", code.trim()), "It prints:", fence("text", output));
+  return paragraphs(
+    "## Example",
+    fence("ts fragment", code.replaceAll(/^ *\/\/ #(end)?region.*\n/gm, "").trim()),
+    "It prints:",
+    fence("text", output),
+  );
 }
 
 function seeAlso({ name }: Page, declared: readonly Declaration[], pageOf: ReadonlyMap<string, string>): string {
