@@ -210,16 +210,25 @@ class MailboxActor<M, R> implements ManagedActor<M, R>, Owner, Parent, Child {
       if (this.#order !== undefined) {
         if (!this.#obey(this.#order)) return;
       } else if (!core.hasNext()) return this.#becomeIdle();
-      else if (this.#rest.isDue() || !this.#handle(core.next())) return;
+      else if (this.#mustRest() || !this.#handle(core.next())) return;
     }
   };
+
+  #mustRest(): boolean {
+    try {
+      return this.#rest.isDue();
+    } catch (error) {
+      this.#tellNobody(error);
+      return false;
+    }
+  }
 
   #becomeIdle(): void {
     if (this.closed) return void this.#finish();
     this.#sleep();
     this.#grantDrains();
     const hasState = this.#state.life !== undefined;
-    if (hasState) this.#idle?.begin();
+    if (hasState && this.#idle !== undefined) this.#attempt(() => this.#idle?.begin());
     this.keeper?.becameIdle(this, hasState);
   }
 
@@ -232,11 +241,11 @@ class MailboxActor<M, R> implements ManagedActor<M, R>, Owner, Parent, Child {
     const ask = entry instanceof Ask ? entry : undefined;
     const message = messageOf(entry);
     if (ask?.begin() === false) return true;
-    const turn = this.#enter(ask?.depth ?? 0);
     this.#ask = ask;
     this.#message = message;
-    this.#slow?.begin(turn, message);
     try {
+      const turn = this.#enter(ask?.depth ?? 0);
+      this.#slow?.begin(turn, message);
       const result = probe === undefined ? this.#state.handle(message, turn) : this.#handleObserved(message, turn, ask);
       if (!isThenable(result)) return this.#succeeded(result);
       void whenSettled(result, this.#onFulfilled, this.#onRejected);
@@ -259,11 +268,13 @@ class MailboxActor<M, R> implements ManagedActor<M, R>, Owner, Parent, Child {
     return (this.turn = turn);
   }
 
-  #leave(): Turn {
-    const turn = this.turn as Turn;
-    turn.isOver = true;
+  /** There was no turn if the clock has kept it from being entered. */
+  #leave(): Turn | undefined {
+    const turn = this.turn;
     this.turn = this.#message = undefined;
-    this.#slow?.end(turn);
+    if (turn === undefined) return undefined;
+    turn.isOver = true;
+    if (this.#slow !== undefined) this.#attempt(() => this.#slow?.end(turn));
     probe?.gaveBack(turn);
     return turn;
   }
@@ -292,7 +303,7 @@ class MailboxActor<M, R> implements ManagedActor<M, R>, Owner, Parent, Child {
     const turn = this.#leave();
     this.#counts.completed += 1;
     if (ask !== undefined) this.#inbox.replyError(ask, error);
-    if (turn.isAborted && isEcho(error, turn.signal)) return true; // it ended since nobody wanted it any more
+    if (turn?.isAborted === true && isEcho(error, turn.signal)) return true; // it ended since nobody wanted it any more
     this.#counts.failed += 1;
     const verdict = this.#restarts.failed(error, message);
     const isHeard = ask !== undefined || this.#restarts.isHeard || verdict.decision === "escalate";
@@ -327,6 +338,15 @@ class MailboxActor<M, R> implements ManagedActor<M, R>, Owner, Parent, Child {
     void Promise.reject(failure); // seen as unhandled
   }
 
+  /** For what it can do without: the clock is foreign code, and may throw. */
+  #attempt(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      this.#tellNobody(error);
+    }
+  }
+
   #obey(order: Order): boolean {
     this.#order = undefined;
     if (typeof order === "object") return this.#recover(this.#restarts.failed(order.error, undefined));
@@ -339,18 +359,18 @@ class MailboxActor<M, R> implements ManagedActor<M, R>, Owner, Parent, Child {
     this.#counts.restarts += 1;
     await this.#putAway("restart", false);
     if (delayMs === 0 || (this.closed && this.size === 0)) return;
-    this.#pause = new Cancellation();
+    const pause = (this.#pause = new Cancellation());
     try {
-      await sleep(delayMs, { clock: this.#clock, signal: this.#pause.signal });
-    } catch {
-      // there is nothing left to rest for
+      await sleep(delayMs, { clock: this.#clock, signal: pause.signal });
+    } catch (error) {
+      if (!pause.isCancelled) this.#tellNobody(error); // else there is nothing left to rest for
     }
     this.#pause = undefined;
   }
 
   /** Never rejects. */
   async #putAway(why: RetireReason, isGentle: boolean): Promise<void> {
-    this.#enter(0);
+    this.#attempt(() => this.#enter(0));
     try {
       await this.#state.putAway(why, isGentle);
     } catch (error) {
@@ -371,7 +391,7 @@ class MailboxActor<M, R> implements ManagedActor<M, R>, Owner, Parent, Child {
 
   async #finish(): Promise<void> {
     await this.#putAway("end", this.#ending.isGentle);
-    this.#idle?.stop();
+    this.#attempt(() => this.#idle?.stop());
     this.#home?.children.delete(this);
     this.keeper?.ended(this);
     this.#ending.tell();

@@ -30,9 +30,13 @@ export class SlowWatch<M> implements TimerTask {
 
   end(turn: Turn): void {
     if (this.#turn !== turn) return; // it has been told
-    const ranMs = this.#clock.now() - turn.startedAt;
-    if (ranMs >= this.#slowMs) return this.#tell(ranMs); // it kept the timer from firing
-    this.#turn = this.#message = undefined;
+    let ranMs = 0;
+    try {
+      ranMs = this.#clock.now() - turn.startedAt;
+    } finally {
+      if (ranMs < this.#slowMs) this.#turn = this.#message = undefined;
+      else this.#tell(ranMs); // it kept the timer from firing
+    }
   }
 
   onTimer(): void {
@@ -51,7 +55,7 @@ export class SlowWatch<M> implements TimerTask {
   }
 
   #set(ms: number): void {
+    this.#clock.setTimer(ms, this, { background: true }); // may throw
     this.#isSet = true;
-    this.#clock.setTimer(ms, this, { background: true });
   }
 }
