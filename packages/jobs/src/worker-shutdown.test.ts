@@ -67,3 +67,24 @@ it("gives all back at once when a second signal asks for haste, before the store
   ]);
   expect(desk.contexts.map(({ signal }) => signal.aborted)).toEqual([true, true]);
 });
+
+it("aborts what runs in the turn in which haste is asked for, and asks the store to take it back in the next", async () => {
+  const desk = new Desk();
+  await add(1);
+  const worker = start(desk.handler);
+  await clock.advance(0);
+  const haste = new AbortController();
+  const stopping = worker.stop({ signal: haste.signal });
+  await clock.advance(10);
+  const asked: string[] = [];
+  const settle = store.settle.bind(store);
+  store.settle = (settlements) => {
+    asked.push(...settlements.map(({ kind }) => kind));
+    return settle(settlements);
+  };
+  haste.abort();
+  expect(desk.contexts[0]?.signal.aborted).toBe(true);
+  await Promise.resolve();
+  expect(asked).toEqual(["release"]);
+  await stopping;
+});
