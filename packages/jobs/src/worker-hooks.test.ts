@@ -91,6 +91,16 @@ it("tells nothing of an attempt whose job is somebody else's by then", async () 
   expect([told, errors.map(([during]) => during)]).toEqual([[], ["settle"]]);
 });
 
+it("tells nothing of a failure that the store doesn't take", async () => {
+  const told: unknown[] = [];
+  await store.add([{ queue: QUEUE, payload: 1, maxAttempts: 1 }]);
+  const refusing = faulty({ settle: (settlements) => Promise.resolve(settlements.map(() => false)) });
+  const hooks = { onFailure: (error: unknown) => told.push(error), onDead: (job: DeadJob) => told.push(job) };
+  start(() => Promise.reject(new Error("bad")), hooks, refusing);
+  await clock.advance(0);
+  expect([told, errors.map(([during]) => during)]).toEqual([[], ["settle"]]);
+});
+
 it("tells the worker that swept of a job that its crashes have ended, though it is removed at once", async () => {
   stageWith(new MemoryStore({ clock, retention: { deadMs: 0 } }));
   await store.add([

@@ -118,3 +118,12 @@ it("leaves the listener to others who watch when its turns are over", async () =
 it("does nothing for whoever watches nothing", () => {
   expect(() => unwatchSoon(new Call())).not.toThrow();
 });
+
+it("gives a listener no more turns for calls on other signals", async () => {
+  const [{ signal: first }, { signal: second }] = [new AbortController(), new AbortController()];
+  unwatchSoon(watching(first));
+  await microtasks(LINGER_TURNS - 1);
+  unwatchSoon(watching(second));
+  await microtasks(1);
+  expect(listeners(first)).toBe(0);
+});

@@ -297,3 +297,24 @@ it("refuses bad options, keys and costs, and rejects where it promises", async (
 });
 
 function nothing(): void {}
+
+it("makes room by a key that is full again and evicts none, also where no tokens are taken", async () => {
+  const clock = new VirtualClock();
+  const limiter = new KeyedRateLimiter({ count: 1, perMs: 1_000, maxKeys: 1, clock });
+  limiter.tryTake("a");
+  await clock.advance(1_000);
+  limiter.pauseFor("b", 10);
+  expect(limiter.stats()).toMatchObject({ keys: 1, evicted: 0 });
+  limiter.pauseFor("c", 10);
+  expect(limiter.stats()).toMatchObject({ keys: 1, evicted: 1 });
+});
+
+it("keeps no line of a key for which a call was turned away at once", async () => {
+  const clock = new VirtualClock();
+  const limiter = new KeyedRateLimiter({ count: 1, perMs: 1_000, maxKeys: 1, maxWaiting: 0, clock });
+  for (const key of ["a", "b", "c"]) {
+    limiter.tryTake(key);
+    await expect(limiter.take(key)).rejects.toBeInstanceOf(Error);
+  }
+  expect(limiter.stats()).toMatchObject({ keys: 1, waiting: 0 });
+});
