@@ -115,3 +115,14 @@ it("waits for the start, and ends all waits with a stop", async () => {
   await clock.advance(0);
   await stopped;
 });
+
+it("has drained its queue as soon as the last job is saved, not with the next look", async () => {
+  const end = Promise.withResolvers<undefined>();
+  await add(1);
+  const drained = timeOf(start(() => end.promise).drain());
+  await clock.advance(300);
+  expect(drained.at).toBeUndefined();
+  end.resolve(undefined);
+  await clock.advance(1);
+  expect(drained.at).toBe(300);
+});

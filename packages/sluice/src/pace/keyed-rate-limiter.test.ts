@@ -318,3 +318,10 @@ it("keeps no line of a key for which a call was turned away at once", async () =
   }
   expect(limiter.stats()).toMatchObject({ keys: 1, waiting: 0 });
 });
+
+it("keeps a longer pause of a key when a shorter one comes", () => {
+  const limiter = new KeyedRateLimiter({ count: 1, perMs: 100, clock: new VirtualClock() });
+  limiter.pauseFor("a", 1_000);
+  limiter.pauseFor("a", 10);
+  expect(limiter.retryAfterMs("a")).toBe(1_000);
+});
