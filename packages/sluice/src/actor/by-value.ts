@@ -3,6 +3,7 @@
  * the call, so that neither side sees what the other changes later. It takes time for each part of a message, and memory
  * for all of it: `copiedBytes` in the stats says how much that comes to.
  */
+import { isPlain } from "../internal/plain.ts";
 import type { Copied } from "./actor-options.ts";
 
 /**
@@ -89,10 +90,4 @@ function titleOf(value: unknown): string {
 
 function kindOf(value: unknown): string {
   return Object.prototype.toString.call(value).slice("[object ".length, -1);
-}
-
-/** Of whatever realm. */
-function isPlain(value: object): boolean {
-  const prototype = Object.getPrototypeOf(value) as object | null;
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }

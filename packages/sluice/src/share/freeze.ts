@@ -1,4 +1,5 @@
 /** Makes plain data unchangeable, all the way down. */
+import { isPlain } from "../internal/plain.ts";
 
 /** Of what is known to be frozen all through, so that only what is new has to be walked. */
 const frozen = new WeakSet<object>();
@@ -33,15 +34,6 @@ function collect(root: unknown, name: string, found: Set<object>): void {
       open.push({ value: property?.value, path: `${path}.${String(key)}` });
     }
   }
-}
-
-/** Also one of another realm, such as a frame or a `vm` context. */
-function isPlain(value: object): boolean {
-  if (typeof value === "function") return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype === null) return true;
-  if (Array.isArray(value)) return Object.hasOwn(prototype as object, "copyWithin");
-  return Object.hasOwn(prototype as object, "isPrototypeOf") && Object.getPrototypeOf(prototype) === null;
 }
 
 function nameOf(value: object): string {
