@@ -28,4 +28,4 @@ function row(name: string, cells: readonly string[]): string {
 // tells again after that failed                  no           no          yes
 // wall clock 3 min forward: held for          2 min        5 min        2 min
 // wall clock 3 min back: held for             8 min        5 min        8 min
-// wake-ups in a minute, nothing over              1            0           16
+// wake-ups in a minute, nothing over              1            0           20
