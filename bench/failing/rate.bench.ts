@@ -1,5 +1,5 @@
 // One token for each of a million keys, all within their limit: of new keys, and of known ones in random order; and
-// promised ones of a single limiter.
+// promised ones of a single limiter. The floor is a map of counts, which knows no time, forgets no key and has no bound.
 import { RateLimiterMemory } from "rate-limiter-flexible";
 import { KeyedRateLimiter, RateLimiter } from "sluice";
 import { compare, weigh } from "../harness.ts";
@@ -44,6 +44,13 @@ await compare(
         for (let i = 0; i < ops; i += 1) await limiter.consume(keys[i] as string);
       };
     },
+    async floor(ops) {
+      await forgetUsed();
+      const counts = new Map<string, number>();
+      return () => {
+        for (let i = 0; i < ops; i += 1) countOne(counts, keys[i] as string);
+      };
+    },
   },
   ROUNDS,
 );
@@ -51,6 +58,7 @@ await forgetUsed();
 
 let ours: KeyedRateLimiter | undefined;
 let theirs: RateLimiterMemory | undefined;
+const counted = new Map<string, number>();
 
 await compare(
   "rate-keyed",
@@ -76,10 +84,18 @@ await compare(
         for (const place of places) await limiter.consume(keys[place] as string);
       };
     },
+    floor(ops) {
+      if (counted.size === 0) for (let i = 0; i < ops; i += 1) countOne(counted, keys[i] as string);
+      const places = order.filter((place) => place < ops);
+      return () => {
+        for (const place of places) countOne(counted, keys[place] as string);
+      };
+    },
   },
   ROUNDS,
 );
 await forgetUsed();
+counted.clear();
 
 await weigh(
   "rate-keyed-memory",
@@ -109,3 +125,9 @@ await compare("rate-take", 200_000, {
     for (let i = 0; i < ops; i += 1) await limiter.consume("one");
   },
 });
+
+function countOne(counts: Map<string, number>, key: string): boolean {
+  const sum = (counts.get(key) ?? 0) + 1;
+  counts.set(key, sum);
+  return sum <= LIMIT.count;
+}
