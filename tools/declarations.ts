@@ -21,7 +21,7 @@ export interface Declaration {
   /** Of a class or an interface: up to its brace. Else all of it. */
   readonly signature: string;
   readonly doc: Doc;
-  /** Of a class, an interface, or the object type that a type is made of. */
+  /** Of a class, an interface, or the object type that a type is made of; not what only subclasses see. */
   readonly members: readonly Member[];
   /** Words in it that may be names of other declarations. */
   readonly words: ReadonlySet<string>;
@@ -127,7 +127,8 @@ function membersOf(declaration: Node): readonly Node[] {
   const block = declaration["body"] as { readonly body?: readonly Node[] } | undefined;
   if (!Array.isArray(block?.body)) return [];
   return (block.body as readonly Node[]).filter(
-    (member) => (member["key"] as Node | undefined)?.type !== "PrivateIdentifier",
+    (member) =>
+      (member["key"] as Node | undefined)?.type !== "PrivateIdentifier" && member["accessibility"] !== "protected",
   );
 }
 

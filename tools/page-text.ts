@@ -64,7 +64,7 @@ function declarationText(declaration: Declaration, purpose: Doc, hidden: Readonl
   return paragraphs(
     `## ${name}`,
     isListed ? "" : fence("ts fragment", signature),
-    doc.text === purpose.text ? "" : wordsOf(doc),
+    doc.text === purpose.text ? "" : wordsOf(doc, signature),
     ...(kind === "class" ? memberTexts(name, all) : [listOf(all)]),
   );
 }
@@ -75,7 +75,7 @@ function memberTexts(name: string, members: readonly Member[]): string[] {
   let codes: string[] = [];
   for (const [index, { signature, doc }] of members.entries()) {
     codes.push(signature.replace(/^constructor/, `new ${name}`));
-    const words = wordsOf(doc);
+    const words = wordsOf(doc, signature);
     const next = members[index + 1];
     if (words === "" && next !== undefined && wordsOf(next.doc) === "") continue;
     texts.push(fence("ts fragment", codes.join("\n")), words);
@@ -98,17 +98,19 @@ function basesOf(declaration: Declaration, hidden: ReadonlyMap<string, Declarati
 
 function listOf(members: readonly Member[]): string {
   const lines = members.map(({ signature, doc }) => {
-    const words = onOneLine(wordsOf(doc));
+    const words = onOneLine(wordsOf(doc, signature));
     const code = signature.replace(/^readonly /, "").replace(/(\?: [^]*) \| undefined$/, "$1");
     return `- \`${onOneLine(code)}\`${words === "" ? "" : `: ${words}`}`;
   });
   return lines.join("\n");
 }
 
-function wordsOf({ text, tags }: Doc): string {
+/** A function that returns a promise rejects it, whatever is wrong. */
+function wordsOf({ text, tags }: Doc, signature = ""): string {
+  const verb = /\): Promise<.*>;?$/.test(signature) ? "Rejects with" : "Throws";
   const said = tags.map(([tag, words]) => {
     if (tag === "default") return `Default: ${/^[\w".+-]+$/.test(words) ? `\`${words}\`` : words}.`;
-    if (tag === "throws") return `Throws ${words}.`;
+    if (tag === "throws") return `${verb} ${words}.`;
     if (tag === "param") return `\`${words.replace(/ /, "` is ")}.`;
     return `${tag}: ${words}`;
   });
