@@ -98,7 +98,7 @@ await compare("queue-batch", 1_000_000, {
   },
 });
 
-await compare("queue-iterate", 200_000, {
+await compare("queue-iterate", 1_000_000, {
   async sluice(ops) {
     const queue = new Queue<number>(CAPACITY);
     const consume = async (): Promise<number> => {

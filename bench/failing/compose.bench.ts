@@ -29,7 +29,7 @@ const cockatiel = wrap(
 const opossum = new OpossumBreaker(task, { timeout: LIMIT_MS });
 const slots = pLimit(64);
 
-await compare("compose", 50_000, {
+await compare("compose", 200_000, {
   async sluice(ops) {
     for (let i = 0; i < ops; i += 1) await ours.run(task);
   },

@@ -5,7 +5,7 @@ import { singleFlight } from "sluice";
 import { compare } from "../harness.ts";
 
 const CALLERS = 100;
-const LOADS = 100_000;
+const LOADS = 400_000;
 
 type Load = (key: string) => Promise<unknown>;
 
