@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { countWindow, type CountWindowOptions } from "./circuit-count-window.ts";
 import { timeWindow, type TimeWindowOptions } from "./circuit-time-window.ts";
-import type { CircuitTrip } from "./circuit-trip.ts";
+import { type CircuitTrip, consecutive } from "./circuit-trip.ts";
 
 /** Whether each call opens: `.` succeeds, `x` fails, `s` is slow, `X` is both. */
 function record(trip: CircuitTrip, calls: string): boolean[] {
@@ -34,6 +34,18 @@ it.each([
   ["a call is both", { size: 4, slowMs: 10, slowRate: 0.5, failureRate: 0.5 }, "..XX", true],
 ])("opens by count if %s: %o, %s: %s", (_, options, calls, expected) => {
   expect(opens(byCount(options), calls)).toBe(expected);
+});
+
+it.each([
+  ["xx.xx.xx", false],
+  ["xx.xxx", true],
+  ["xxx", true],
+])("opens by failures in a row, %s: %s", (calls, expected) => {
+  expect(opens(consecutive(3)(new VirtualClock()), calls)).toBe(expected);
+});
+
+it.each([0, 1.5, Number.NaN])("refuses %d failures in a row", (failures) => {
+  expect(() => consecutive(failures)).toThrow(RangeError(`failures must be an integer >= 1, got ${failures}`));
 });
 
 it("is never the cause of opening with a call that went well", () => {
