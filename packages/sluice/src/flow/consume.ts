@@ -6,14 +6,20 @@ import type { RunContext, WaitOptions } from "../policy.ts";
 export interface ConsumeOptions {
   /** Items that are worked on at the same time. An integer >= 1. @default 1 */
   readonly workers?: number | undefined;
-  /** Ends the consumption: what is under way goes on to its end, then the promise rejects with the reason. */
+  /**
+   * Ends the consumption: what is under way gets to its end with an aborted signal, then the promise rejects with the
+   * reason. The queue stays open, for others.
+   */
   readonly signal?: AbortSignal | undefined;
   /**
    * Ends it quietly when it aborts: nothing more is taken, what was taken is worked on to its end and not disturbed, and
    * then the promise resolves. The queue stays open, for others.
    */
   readonly stop?: AbortSignal | undefined;
-  /** Gets what further calls throw once one has failed. @default an unhandled rejection */
+  /**
+   * Gets what calls throw after the consumption has failed or `signal` has aborted, unless it is the reason of that.
+   * @default an unhandled rejection
+   */
   readonly onLateError?: ((error: unknown) => void) | undefined;
 }
 
