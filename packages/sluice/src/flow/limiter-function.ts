@@ -7,6 +7,7 @@ import { mapLimit } from "./map-limit.ts";
 
 export interface Limit {
   <T>(fn: Task<T>, options?: LimiterRunOptions): Promise<T>;
+  /** Has the rest: what runs and waits, `resize`, `clear`, `pause`, `close`. */
   readonly limiter: Limiter;
   /**
    * As `mapLimit`, within the limit: at most as many items are handed in at a time as slots there were when it began, so
