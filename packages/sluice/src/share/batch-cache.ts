@@ -8,7 +8,7 @@ import { checkInteger, checkMs } from "../internal/check.ts";
 import type { BatchStore } from "./batch-options.ts";
 
 export interface BatchCacheOptions {
-  /** Loads that are kept. An integer >= 1. */
+  /** Loads that are kept. For one more, one goes that was not asked for again. An integer >= 1. */
   readonly maxEntries: number;
   /** How long one is kept, counted from when it began, so that no value is older. At least 0. @default Infinity */
   readonly ttlMs?: number | undefined;
@@ -29,6 +29,7 @@ export class BatchCache<V> implements BatchStore<V> {
     this.#clock = clock;
   }
 
+  /** Loads that are kept, those included that are too old and were not asked for since. */
   get size(): number {
     return this.#entries.size;
   }

@@ -42,7 +42,10 @@ export interface Batched {
   fail(error: unknown): void;
 }
 
-/** Where promises of values are kept: a `Map` that lives as long as a request, or a `BatchCache`. */
+/**
+ * Where promises of values are kept: a `Map` that lives as long as a request, or a `BatchCache`. The `id` is the key, or
+ * what `keyOf` makes of it.
+ */
 export interface BatchStore<V> {
   get(id: unknown): Promise<V> | undefined;
   set(id: unknown, load: Promise<V>): unknown;
