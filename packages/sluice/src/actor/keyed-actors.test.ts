@@ -100,6 +100,23 @@ it("never has two actors of one key, though a message comes while the state is s
   expect([log, saved.get("ann"), accounts.stats().made]).toEqual([["ann loaded", "ann saved", "ann loaded"], 1, 1]);
 });
 
+it("turns no message away in any of the turns in which an actor is put away", async () => {
+  for (let turns = 0; turns < 32; turns += 1) {
+    const clock = new VirtualClock();
+    const actors = new KeyedActors<string, number, number>(4, () => (n) => n, { clock, idleMs: 1_000 });
+    await actors.ask("ann", 1);
+    const reply = Promise.withResolvers<number>();
+    clock.setTimer(1_000, {
+      onTimer: async () => {
+        for (let i = 0; i < turns; i += 1) await null;
+        reply.resolve(actors.ask("ann", 4));
+      },
+    });
+    await clock.advance(1_000);
+    expect(await reply.promise).toBe(4);
+  }
+});
+
 it("puts away who has been idle longest for one more than there may be, and turns it away while all are busy", async () => {
   const gate = Promise.withResolvers<void>();
   const { accounts, log } = bank({ maxActors: 2 }, gate.promise);
@@ -129,6 +146,21 @@ it("counts again an actor that a message brings back while it is being put away"
   await expect(accounts.ask("cem", 1)).rejects.toThrow(QueueFullError);
   gate.resolve();
   expect([await other, await back]).toEqual([1, 1]);
+});
+
+it("has no room for another beside one that was brought back, though one has failed for good", async () => {
+  const gate = Promise.withResolvers<void>();
+  const { accounts } = bank({ maxActors: 1, onFailure: () => "stop" }, gate.promise);
+  await accounts.ask("ann", 1);
+  const other = accounts.ask("bob", 0);
+  const back = accounts.ask("ann", Infinity);
+  await expect(other).rejects.toThrow("bob");
+  await turn();
+  await turn();
+  expect([accounts.has("ann"), accounts.has("bob")]).toEqual([true, false]);
+  await expect(accounts.ask("cem", 1)).rejects.toThrow(QueueFullError);
+  gate.resolve();
+  expect(await back).toBe(1);
 });
 
 it("makes another for a key whose actor has failed for good", async () => {
