@@ -163,6 +163,16 @@ it("waits for ever for what is never due, unless it is removed", async () => {
   expect(await taken).toBe("now");
 });
 
+it("keeps no timer for what was removed, though somebody waits", async () => {
+  const clock = new VirtualClock();
+  const queue = new DelayQueue<string>(2, { clock });
+  const taken = queue.take();
+  queue.offer("removed", { delayMs: 10 });
+  expect([clock.timers, queue.remove("removed"), clock.timers]).toEqual([1, true, 0]);
+  queue.offer("due");
+  expect(await taken).toBe("due");
+});
+
 it("C149: what is due in 25, 30 and 400 days comes once, in its time, and can be called off at any moment", async () => {
   const clock = new VirtualClock();
   const queue = new DelayQueue<number>(9, { clock });
