@@ -182,6 +182,21 @@ it("takes nothing more once it is closed, and reports nothing if all went well",
   await expect(batcher.load(2)).rejects.toBeInstanceOf(ClosedError);
 });
 
+it("rejects a close whose options it can't use, and goes on", async () => {
+  const { batcher, calls, line } = stage({ windowMs: 0 });
+  const broken = {
+    get signal(): AbortSignal {
+      throw new Error("no signal");
+    },
+  };
+  await expect(line.close(broken)).rejects.toThrow("no signal");
+  await expect(line.close(null as never)).rejects.toThrow(TypeError);
+  const answer = batcher.load(1);
+  await turn();
+  calls[0]?.answer();
+  await expect(answer).resolves.toBe(1);
+});
+
 it("reports no key that was given up", async () => {
   const { batcher, calls, line } = stage({ windowMs: 1_000 });
   const call = new AbortController();

@@ -84,8 +84,9 @@ export class BatchLine implements BatchSchedule {
    * failed. By an abort it stops waiting: what has no answer yet rejects with `ClosedError`, and another `close` tells
    * its keys.
    */
-  close({ signal }: LoadOptions = {}): Promise<unknown[]> {
+  close(options: LoadOptions = {}): Promise<unknown[]> {
     try {
+      const { signal } = options;
       checkSignal(signal);
       signal?.throwIfAborted();
       if (this.#report === undefined) notice?.("closed", this);
