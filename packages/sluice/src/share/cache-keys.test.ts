@@ -82,6 +82,21 @@ it("throws what the predicate throws, and has forgotten those for which it had a
   ]);
 });
 
+it("leaves what the predicate has set meanwhile in the place of what it was asked about", async () => {
+  const cache = new Cache((key: number) => key, { maxEntries: 10 });
+  cache.set(1, 1);
+  let asked = 0;
+  const isFirst = (key: number): boolean => {
+    if (asked > 0) return false;
+    asked += 1;
+    cache.delete(key);
+    cache.set(key, 2);
+    return true;
+  };
+  expect(cache.deleteWhere(isFirst)).toBe(0);
+  expect([cache.size, ...cache]).toEqual([1, [1, 2]]);
+});
+
 it("tells onError which key failed, as it was asked for", async () => {
   const told: unknown[][] = [];
   const clock = new VirtualClock();

@@ -10,6 +10,7 @@ import { VirtualClock } from "../testing/virtual-clock.ts";
 import { batch } from "./batch.ts";
 import type { CacheLoadContext, CacheOptions, Eviction } from "./cache-options.ts";
 import { Cache } from "./cache.ts";
+import { freshness } from "./freshness.ts";
 import { loadMany } from "./load-many.ts";
 
 setFlagsFromString("--expose-gc");
@@ -431,7 +432,28 @@ it("is found by its name, and tells how long its oldest load has been under way"
   expect(cache.stats()).toMatchObject({ loading: 2, oldestLoadMs: 30 });
 });
 
+it("rejects, and loses no error of a load, when the clock throws", async () => {
+  const clock = new VirtualClock();
+  const { cache, loads } = stage({ clock, ttlMs: 50, freshness: freshness({ failureTtlMs: 5 }) });
+  const first = cache.load("a");
+  loads[0]?.resolve("value");
+  await first;
+  await cache.load("a");
+  const broken = cache.load("b");
+  const thrown = new Promise((resolve) => process.once("unhandledRejection", resolve));
+  vi.spyOn(clock, "now").mockImplementation(() => {
+    throw new Error("no time");
+  });
+  await expect(cache.load("a")).rejects.toThrow("no time");
+  loads[1]?.reject(new Error("not there"));
+  await expect(broken).rejects.toThrow("not there");
+  expect(await thrown).toMatchObject({ message: "no time" });
+});
+
 it("refuses bad options by name, rule and value", () => {
+  for (const name of ["weigh", "keyOf", "onEvict"])
+    expect(() => make({ maxEntries: 1, [name]: "x" })).toThrow(`${name} must be a function, got string`);
+  expect(() => make({ maxEntries: 1, freshness: { staleMs: 5 } })).toThrow("freshness.begin must be a function");
   expect(() => make({ maxEntries: 0 })).toThrow("maxEntries must be an integer >= 1, got 0");
   expect(() => make({})).toThrow("maxEntries must be a number, got undefined");
   expect(() => make({ maxEntries: 1, maxWeight: 0.5 })).toThrow(

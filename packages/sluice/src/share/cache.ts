@@ -18,6 +18,7 @@ import { CacheEntry } from "./cache-entry.ts";
 import { CacheLoad } from "./cache-load.ts";
 import type { CacheLoader, CacheOptions, CacheStats, EvictionReason, KeepOptions } from "./cache-options.ts";
 import { follow, mayLeave } from "./follow.ts";
+import type { Freshness } from "./freshness.ts";
 import { append, ListEnd, unlink } from "./linked.ts";
 import { LoadContext } from "./load-context.ts";
 import { loadAround, LoadMark } from "./load-ring.ts";
@@ -48,6 +49,10 @@ export class Cache<K, V> {
     checkInteger("maxEntries", options.maxEntries, { min: 1 });
     checkInteger("maxWeight", options.maxWeight ?? Infinity, { min: 0, infinity: true });
     checkMs("ttlMs", options.ttlMs ?? Infinity);
+    for (const name of ["weigh", "keyOf", "onEvict"] as const)
+      if (options[name] !== undefined) checkFunction(name, options[name]);
+    if (options.freshness !== undefined)
+      checkFunction("freshness.begin", (options.freshness as Partial<Freshness> | null)?.begin);
     this.#load = load;
     this.#options = { ...options };
     this.#clock = options.clock ?? systemClock;
@@ -98,9 +103,13 @@ export class Cache<K, V> {
     const entry = this.#entries.get(key);
     if (entry?.promise === undefined) return this.#look(key, key, entry, options);
     if (entry.dueAt < Infinity) {
-      const now = this.#now();
-      if (now >= entry.dueAt) return this.#look(key, key, entry, options);
-      entry.life?.touch(now);
+      try {
+        const now = this.#now();
+        if (now >= entry.dueAt) return this.#look(key, key, entry, options);
+        entry.life?.touch(now);
+      } catch (error) {
+        return Promise.reject(error);
+      }
     }
     entry.isUsed = true;
     this.#counts.hits += 1;
@@ -124,7 +133,10 @@ export class Cache<K, V> {
    */
   deleteWhere(isGone: (key: K) => boolean): number {
     let count = 0;
-    for (const entry of this.#entries.values()) if (isGone(entry.input) && this.#delete(entry)) count += 1;
+    for (const [id, entry] of this.#entries) {
+      const isOurs = isGone(entry.input) && this.#entries.get(id) === entry; // the predicate may do anything
+      if (isOurs && this.#delete(entry)) count += 1;
+    }
     return count;
   }
 
@@ -288,6 +300,8 @@ export class Cache<K, V> {
         }
         this.#keep(entry.key, entry.input, "failure", error as V, { ttlMs: freshness.failureTtlMs }, load);
       }
+    } catch (fault) {
+      void Promise.reject(fault); // of the clock: the load has failed with its own error all the same
     } finally {
       this.#end(load);
     }
