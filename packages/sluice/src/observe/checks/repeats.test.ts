@@ -45,6 +45,16 @@ it("F05.4: H06 names the layers whose attempts multiply before one dependency", 
   expect(look({ maxAmplification: 12 })).toEqual([]);
 });
 
+it("F05.4: H06 doesn't multiply what two layers beside each other do to one dependency", async () => {
+  const [search, basket] = [retryOf("search", 3, "stock"), retryOf("basket", 3, "stock")];
+  const direct = { run: async (fn: () => never) => fn() };
+  await Promise.all([failThrough(search, direct, 10), failThrough(basket, direct, 10)]);
+  expect(look().find(({ subject }) => subject.name === "stock")).toMatchObject({
+    evidence: 'dependency "stock" is called 4 times for each call, by retry "search" × 4, retry "basket" × 4',
+    facts: { calls: 4, layers: 2 },
+  });
+});
+
 it("J39: H06 tells of three layers of four attempts that they make 64 calls of one", async () => {
   const layers = ["edge", "api", "store"].map((name) => retryOf(name, 3, "database"));
   const [edge, api, store] = layers as [Retry, Retry, Retry];

@@ -15,11 +15,14 @@ const MIN_CALLS = 10;
 /** H06: each thing that repeats calls for itself, or all of one dependency together. */
 export function multiplies({ looks, thresholds }: Exam): Report[] {
   const layers = looks.flatMap((look) => {
-    const factor = factorOf(look);
-    return factor === undefined || factor <= 1 ? [] : [{ look, factor }];
+    const layer = layerOf(look);
+    return layer === undefined || layer.factor <= 1 ? [] : [{ look, ...layer }];
   });
   return [...Map.groupBy(layers, ({ look }) => look.dependency ?? look.target).values()].flatMap((group) => {
-    const calls = group.reduce((product, { factor }) => product * factor, 1);
+    const nested = group.reduce((product, { factor }) => product * factor, 1);
+    // Layers beside each other don't multiply: no more attempts come of a call than were made of the fewest calls.
+    const most = Math.max(...group.map(({ attempts }) => attempts));
+    const calls = Math.min(nested, most / Math.min(...group.map((layer) => layer.calls)));
     const [first] = group;
     if (first === undefined || calls <= thresholds.maxAmplification) return [];
     const { dependency, subject } = first.look;
@@ -30,15 +33,21 @@ export function multiplies({ looks, thresholds }: Exam): Report[] {
   });
 }
 
-/** Attempts for each call, since the first look that is remembered; undefined for what repeats nothing. */
-function factorOf({ subject, stats, trail }: Look): number | undefined {
+interface Layer {
+  readonly calls: number;
+  readonly attempts: number;
+  readonly factor: number;
+}
+
+/** What it did since the first look that is remembered; undefined for what repeats nothing, or has made too few calls. */
+function layerOf({ subject, stats, trail }: Look): Layer | undefined {
   const key = REPEATED.get(subject.kind);
   if (key === undefined) return undefined;
   const before = trail.points.length > 1 ? trail.points[0]?.stats : undefined;
   const since = (count: string): number => Number(stats[count]) - Number(before?.[count] ?? 0);
   const attempts = since("attempts");
   const calls = attempts - since(key);
-  return calls >= MIN_CALLS ? attempts / calls : undefined;
+  return calls >= MIN_CALLS ? { calls, attempts, factor: attempts / calls } : undefined;
 }
 
 function round(factor: number): number {
