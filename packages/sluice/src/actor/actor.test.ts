@@ -339,6 +339,7 @@ it("says what is wrong with an option", () => {
     [{ maxRestarts: -1 }, "maxRestarts"],
     [{ restartWindowMs: -1 }, "restartWindowMs"],
     [{ backoff: 5 }, "backoff must be a function, got number"],
+    [{ random: 5 }, "random must be a function, got number"],
     [{ children: "all" }, "children"],
     [{ copy: true }, "copy must be a function, got boolean"],
     [{ onUndelivered: true }, "onUndelivered must be a function, got boolean"],

@@ -36,7 +36,7 @@ export class Restarts<M> {
     this.#windowMs = checkMs("restartWindowMs", restartWindowMs);
     this.#backoff = options.backoff ?? fullJitter(exponentialBackoff());
     checkFunction("backoff", this.#backoff);
-    this.#random = options.random ?? systemRandom;
+    this.#random = checkFunction("random", options.random ?? systemRandom);
     this.#clock = clock;
   }
 

@@ -46,14 +46,15 @@ export async function consume<T>(
   options: ConsumeOptions,
   register: ConsumerRegister,
 ): Promise<void> {
-  const { workers = 1, signal, stop } = options;
+  const { workers = 1, signal, stop, onLateError } = options;
   checkFunction("fn", fn);
+  if (onLateError !== undefined) checkFunction("onLateError", onLateError);
   checkInteger("workers", workers, { min: 1 });
   checkSignal(signal);
-  checkSignal(stop);
+  checkSignal(stop, "stop");
   signal?.throwIfAborted();
   if (stop?.aborted === true) return;
-  const consumption = new Consumption(queue, fn, register, options.onLateError);
+  const consumption = new Consumption(queue, fn, register, onLateError);
   if (signal !== undefined) consumption.watch(signal);
   const relay = stop && new Relay({ onAbort: () => consumption.stop() }, stop);
   try {

@@ -237,6 +237,9 @@ it("refuses bad branches and options before it starts any", async () => {
   await expect(fanOut({ a, b: { run: a, timeoutMs: 0 } })).rejects.toThrow("timeoutMs of branch b must be >= 1, got 0");
   await expect(fanOut({ a }, { timeoutMs: -1 })).rejects.toThrow("timeoutMs must be >= 1, got -1");
   await expect(fanOut({ a }, { signal: {} as AbortSignal })).rejects.toThrow(TypeError);
+  await expect(fanOut({ a }, { onLateError: 5 as never })).rejects.toThrow(
+    "onLateError must be a function, got number",
+  );
   await expect(fanOut({ a }, { signal: AbortSignal.abort("gone") })).rejects.toBe("gone");
   expect(started).toBe(0);
 });

@@ -6,7 +6,7 @@ import type { Clock, Timer, TimerTask } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { TimeoutError } from "../errors.ts";
 import { Watcher } from "../internal/abort.ts";
-import { checkMs, checkSignal } from "../internal/check.ts";
+import { checkFunctions, checkMs, checkSignal } from "../internal/check.ts";
 import { notice } from "../internal/probe.ts";
 import { type BranchListener, BranchRun } from "./fan-out-branch.ts";
 import type { Branches, BranchReport, BranchValues } from "./fan-out-types.ts";
@@ -83,6 +83,7 @@ class FanOut<B extends Branches> extends Watcher implements TimerTask, BranchLis
   ) {
     super();
     checkSignal(options.signal);
+    checkFunctions(options, ["onLateError"]);
     this.#timeoutMs = checkMs("timeoutMs", options.timeoutMs ?? Infinity, { min: 1, infinity: true });
     this.#clock = options.clock ?? systemClock;
     this.#options = options;

@@ -83,6 +83,7 @@ export class Lanes<T, R, P, H> implements Watching {
   ) {
     this.#concurrency = checkInteger("concurrency", concurrency, { min: 1 });
     checkFunction("fn", fn);
+    if (onLateError !== undefined) checkFunction("onLateError", onLateError);
     checkSignal(signal);
     this.#source = openSource(items);
     this.#fn = fn;

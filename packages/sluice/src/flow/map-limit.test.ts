@@ -73,6 +73,8 @@ it("J15: refuses a concurrency that is no integer >= 1, and rejects for what els
     await expect(mapLimit(items as number[], 1, fail)).rejects.toThrow(/^items must be iterable, got/);
   }
   await expect(mapLimit([1], 1, "fn" as unknown as () => void)).rejects.toThrow("fn must be a function, got string");
+  const toNobody = mapLimit([1], 1, fail, { onLateError: 5 as never });
+  await expect(toNobody).rejects.toThrow("onLateError must be a function, got number");
 });
 
 it("J15: takes a synchronous throw for a rejection", async () => {

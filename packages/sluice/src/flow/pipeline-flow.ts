@@ -3,7 +3,7 @@ import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { ClosedError } from "../errors.ts";
 import { Watcher } from "../internal/abort.ts";
-import { checkFunction, checkSignal } from "../internal/check.ts";
+import { checkFunctions, checkSignal } from "../internal/check.ts";
 import { register } from "../internal/names.ts";
 import { forEachLimit } from "./for-each-limit.ts";
 import { closeSource, openSource, type Source } from "./lanes-source.ts";
@@ -41,8 +41,8 @@ export class PipelineFlow extends Watcher implements Flow, AsyncIterableIterator
     this.name = options.name;
     this.clock = options.clock ?? systemClock;
     this.onDeadLetter = options.onDeadLetter;
-    if (this.onDeadLetter !== undefined) checkFunction("onDeadLetter", this.onDeadLetter);
     this.onLateError = options.onLateError;
+    checkFunctions(options, ["onDeadLetter", "onLateError"]);
     this.#caller = options.signal;
     this.#source = openSource(source);
     register("pipeline", options, this);

@@ -469,7 +469,8 @@ it("refuses bad stages when they are added, and adds none of them", () => {
   );
   expect(() => line.stage("a", turn, { buffer: 1, onError: "ignore" as "fail" })).toThrow("onError of stage a must be");
   expect(() => pipeline(5 as unknown as number[])).toThrow("items must be iterable, got number");
-  expect(() => pipeline([1], { onDeadLetter: 5 as never })).toThrow("onDeadLetter must be a function, got number");
+  for (const name of ["onDeadLetter", "onLateError"])
+    expect(() => pipeline([1], { [name]: 5 })).toThrow(`${name} must be a function, got number`);
   expect(line.stats().stages).toBe(0);
 });
 

@@ -1,6 +1,6 @@
 import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
-import { checkFunction, checkInteger, checkMs } from "../internal/check.ts";
+import { checkFunction, checkFunctions, checkInteger, checkMs } from "../internal/check.ts";
 import type { NameOptions } from "../internal/names.ts";
 import { tell } from "../internal/tell.ts";
 
@@ -77,8 +77,7 @@ export function checkPoolOptions<R>(max: number, options: PoolOptions<R>): PoolS
   if (min > max) throw new RangeError(`min must be an integer <= ${max}, got ${min}`);
   checkFunction("create", options.create);
   const { onError } = options;
-  for (const name of ["destroy", "validate", "onError"] as const)
-    if (options[name] !== undefined) checkFunction(name, options[name]);
+  checkFunctions(options, ["destroy", "validate", "onError"]);
   return {
     ...options,
     onError: onError === undefined ? undefined : (error) => tell(onError, error),

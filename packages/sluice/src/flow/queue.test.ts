@@ -97,6 +97,11 @@ it("rejects instead of throwing, and says what is wrong with an option", async (
     expect(() => queue.pollBatch(max)).toThrow(RangeError);
   }
   await expect(queue.takeBatch(1, { maxWaitMs: -1 })).rejects.toThrow("maxWaitMs must be >= 0, got -1");
+  await expect(queue.consume(() => {}, { stop: 5 as never })).rejects.toThrow(
+    "stop must be an AbortSignal, got number",
+  );
+  const toNobody = queue.consume(() => {}, { onLateError: 5 as never });
+  await expect(toNobody).rejects.toThrow("onLateError must be a function, got number");
   expect(queue.size).toBe(1);
 });
 

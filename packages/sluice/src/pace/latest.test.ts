@@ -182,6 +182,7 @@ it("keeps this, and refuses bad options", async () => {
     }),
   };
   expect(await page.show(7)).toBe("page 7");
+  expect(() => latest(5 as never)).toThrow("fn must be a function, got number");
   expect(() => latest(() => 1, { overlap: "queue" as "wait" })).toThrow(RangeError);
   expect(() => latest(() => 1, { superseded: "drop" as "join" })).toThrow(RangeError);
   expect(() => latest(() => 1, { signal: {} as AbortSignal })).toThrow(TypeError);

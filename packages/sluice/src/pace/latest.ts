@@ -4,7 +4,7 @@
  */
 import { ClearedError, SupersededError } from "../errors.ts";
 import { Watcher } from "../internal/abort.ts";
-import { checkOneOf, checkSignal } from "../internal/check.ts";
+import { checkFunction, checkOneOf, checkSignal } from "../internal/check.ts";
 import { dispose } from "../internal/dispose.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 import { type Caller, rejectAll, type WhenSuperseded } from "./caller.ts";
@@ -42,6 +42,7 @@ export function latest<This, Args extends unknown[], R>(
   const { overlap = "abort", superseded = "reject", signal } = options;
   checkOneOf("overlap", overlap, ["abort", "wait"]);
   checkOneOf("superseded", superseded, ["join", "reject"]);
+  checkFunction("fn", fn);
   checkSignal(signal);
   const runs = new Runs<R>(overlap === "abort", superseded === "join", signal);
 

@@ -208,6 +208,7 @@ it("C134: with latest, delivers no result of an older run after that of a newer 
 it("refuses bad options", () => {
   expect(() => debounceAsync(() => 1, -1)).toThrow(RangeError);
   expect(() => throttleAsync(() => 1, -1)).toThrow(RangeError);
+  expect(() => debounceAsync(5 as never, 1)).toThrow("fn must be a function, got number");
   expect(() => debounceAsync(() => 1, 50, { superseded: "drop" as "join" })).toThrow(RangeError);
   expect(() => debounceAsync(() => 1, 50, { signal: {} as AbortSignal })).toThrow(TypeError);
 });

@@ -1,7 +1,7 @@
 /** The engine of `debounceAsync` and `throttleAsync`: each call gets a promise, and every promise is settled. */
 import { ClearedError, SupersededError } from "../errors.ts";
 import { Watcher } from "../internal/abort.ts";
-import { checkOneOf, checkSignal } from "../internal/check.ts";
+import { checkFunction, checkOneOf, checkSignal } from "../internal/check.ts";
 import { dispose } from "../internal/dispose.ts";
 import { type Caller, rejectAll, type WhenSuperseded } from "./caller.ts";
 import type { Paced } from "./paced.ts";
@@ -19,7 +19,7 @@ export interface PacedAsyncOptions {
 
 export interface PacedAsync<This, Args extends unknown[], R> extends Disposable {
   (this: This, ...args: Args): Promise<R>;
-  /** Calls that wait reject with `ClearedError`. A run that has begun goes on. */
+  /** Calls that wait reject with `ClearedError`, and it forgets that there were any. A run that has begun goes on. */
   cancel(): void;
   /** Runs the call that waits now; resolves as that does, with undefined if none waits, or within a run. */
   flush(): Promise<R | undefined>;
@@ -36,6 +36,7 @@ export function pacedAsync<This, Args extends unknown[], R>(
 ): PacedAsync<This, Args, R> {
   const { superseded = "join", signal } = options;
   checkOneOf("superseded", superseded, ["join", "reject"]);
+  checkFunction("fn", fn);
   checkSignal(signal);
   const waiting = new Waiting<R>();
   let lastRun: Promise<R> | undefined;

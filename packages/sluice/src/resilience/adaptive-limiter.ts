@@ -9,7 +9,14 @@
 import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { OverloadedError } from "../errors.ts";
-import { checkFunction, checkInteger, checkOneOf, checkPriority, checkWait } from "../internal/check.ts";
+import {
+  checkFunction,
+  checkFunctions,
+  checkInteger,
+  checkOneOf,
+  checkPriority,
+  checkWait,
+} from "../internal/check.ts";
 import { register } from "../internal/names.ts";
 import { PriorityWaitList } from "../internal/priority-wait-list.ts";
 import { notice, probe } from "../internal/probe.ts";
@@ -76,8 +83,7 @@ export class AdaptiveLimiter implements Policy {
     const { minConcurrency = 1, maxConcurrency = 1_000, maxWaiting = Infinity } = options;
     const { initialConcurrency = Math.min(maxConcurrency, Math.max(minConcurrency, 20)) } = options;
     checkFunction("strategy", strategy);
-    for (const name of ["discipline", "shed", "classify"] as const)
-      if (options[name] !== undefined) checkFunction(name, options[name]);
+    checkFunctions(options, ["discipline", "shed", "classify"]);
     this.minConcurrency = checkInteger("minConcurrency", minConcurrency, { min: 1 });
     this.maxConcurrency = checkInteger("maxConcurrency", maxConcurrency, { min: minConcurrency });
     this.#limit = checkInteger("initialConcurrency", initialConcurrency, { min: minConcurrency });

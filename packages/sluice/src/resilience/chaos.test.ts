@@ -140,6 +140,10 @@ it.each([
   expect(chaos.rate).toBe(0.5);
 });
 
+it("refuses a random that is no function", () => {
+  expect(() => chaosFault(() => 1, { rate: 1, random: 1 as never })).toThrow("random must be a function, got number");
+});
+
 it("refuses a latency below 0", () => {
   expect(() => chaosLatency(-1, { rate: 1 })).toThrow("delayMs must be >= 0, got -1");
 });

@@ -6,7 +6,7 @@
 import type { Clock } from "../clock/clock.ts";
 import { sleep } from "../clock/sleep.ts";
 import { systemClock } from "../clock/system.ts";
-import { checkMs, checkShare, checkWait } from "../internal/check.ts";
+import { checkFunction, checkMs, checkShare, checkWait } from "../internal/check.ts";
 import { type NameOptions, register } from "../internal/names.ts";
 import { type Random, systemRandom } from "../internal/random.ts";
 import { setStage } from "../internal/stage.ts";
@@ -85,7 +85,7 @@ export class Chaos implements Policy {
   constructor(options: ChaosOptions, inject: ChaosInjection) {
     this.#rate = checkShare("rate", options.rate);
     this.enabled = options.enabled ?? false;
-    this.#random = options.random ?? systemRandom;
+    this.#random = checkFunction("random", options.random ?? systemRandom);
     this.#inject = inject;
     this.name = options.name;
     register("chaos", options, this);

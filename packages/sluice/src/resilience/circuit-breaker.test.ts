@@ -508,7 +508,7 @@ it("refuses bad options, and rejects instead of throwing", async () => {
   const bad = [{ failures: 0 }, { failures: 1.5 }, { cooldownMs: 0 }, { cooldownMs: Infinity }, { maxTrials: 0 }];
   const limits = [{ maxTrialMs: 0 }, { maxTrialMs: Infinity }, { maxHalfOpenMs: 0 }, { successes: 0 }];
   for (const options of [...bad, ...limits]) expect(() => new CircuitBreaker(options)).toThrow(RangeError);
-  for (const name of ["classify", "cooldown", "onStateChange"])
+  for (const name of ["classify", "cooldown", "onStateChange", "trip"])
     expect(() => new CircuitBreaker({ [name]: 1 })).toThrow(`${name} must be a function, got number`);
   await expect(new CircuitBreaker().run(() => 1, { signal: {} as AbortSignal })).rejects.toThrow(TypeError);
 });

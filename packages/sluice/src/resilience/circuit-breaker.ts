@@ -138,7 +138,7 @@ export class CircuitBreaker implements Policy {
   constructor(options: CircuitBreakerOptions = {}) {
     const { failures = 5, cooldownMs = 30_000, maxTrials = 1, successes = 1 } = options;
     const { maxTrialMs = cooldownMs, maxHalfOpenMs = Infinity } = options;
-    this.#makeTrip = options.trip ?? consecutive(failures);
+    this.#makeTrip = checkFunction("trip", options.trip ?? consecutive(failures));
     checkMs("cooldownMs", cooldownMs, { min: 1 });
     this.#cooldown = checkFunction("cooldown", options.cooldown ?? (() => cooldownMs));
     this.#maxTrials = checkInteger("maxTrials", maxTrials, { min: 1 });

@@ -49,4 +49,5 @@ it("refuses bad options", () => {
     { jitter: -1 },
   ];
   for (const options of bad) expect(() => growingCooldown(options)).toThrow(RangeError);
+  expect(() => growingCooldown({ random: 1 as never })).toThrow("random must be a function, got number");
 });

@@ -2,7 +2,7 @@
  * A cooldown that grows each time a circuit breaker opens again without having been closed, and that heeds what the
  * server says. A dependency that is down for an hour isn't tried every half minute, by everybody at once.
  */
-import { checkMs, checkNumber, checkShare } from "../internal/check.ts";
+import { checkFunction, checkMs, checkNumber, checkShare } from "../internal/check.ts";
 import { type Random, systemRandom } from "../internal/random.ts";
 import type { CircuitOpening } from "./circuit-breaker.ts";
 
@@ -32,6 +32,7 @@ export function growingCooldown(options: GrowingCooldownOptions = {}): (opening:
   checkMs("maxMs", maxMs, { min: baseMs });
   checkNumber("factor", factor, { min: 1 });
   checkShare("jitter", jitter);
+  checkFunction("random", random);
   return ({ openings, outcome }) => {
     const fullMs = Math.min(maxMs, baseMs * factor ** (openings - 1));
     const ownMs = fullMs * (1 - jitter * random());

@@ -398,6 +398,9 @@ it("shows policies around an attempt the status as an error, and lets them and c
 it("rejects for bad options and calls, and never throws", async () => {
   for (const bad of [{ retries: -1 }, { attemptTimeoutMs: 0 }, { deadline: -1 }, { baseMs: Number.NaN }])
     expect(() => fetchPolicy(bad)).toThrow(RangeError);
+  expect(() => fetchPolicy({ attemptTimeoutMs: 0 })).toThrow("attemptTimeoutMs must be >= 1, got 0");
+  expect(() => fetchPolicy({ fetch: 5 as never })).toThrow("fetch must be a function, got number");
+  expect(() => fetchPolicy({ around: {} as never })).toThrow("around.run must be a function, got undefined");
   const { fetch } = await open([status(200)]);
   await expect(fetch("not a URL")).rejects.toThrow(TypeError);
   const numbered = { method: "POST", idempotencyKey: 5 as never };

@@ -8,6 +8,7 @@ import { deadlineHeaders } from "../clock/deadline-header.ts";
 import { Deadline } from "../clock/deadline.ts";
 import { systemClock } from "../clock/system.ts";
 import { HttpStatusError } from "../errors.ts";
+import { checkFunction, checkFunctions, checkMs } from "../internal/check.ts";
 import { register } from "../internal/names.ts";
 import type { Policy, Task, WaitOptions } from "../policy.ts";
 import { classifyError, type RetryVerdict } from "./classify.ts";
@@ -97,6 +98,10 @@ class FetchPolicy {
       clock = systemClock,
       classify = classifyFetchError,
     } = options;
+    checkMs("attemptTimeoutMs", attemptTimeoutMs, { min: 1, infinity: true });
+    checkFunctions(options, ["fetch"]);
+    if (options.around !== undefined)
+      checkFunction("around.run", (options.around as { readonly run?: unknown } | null)?.run);
     const shared = { ...options, name: undefined, dependency: undefined, deadline, classify };
     this.#options = { ...options };
     this.#deadline = deadline;

@@ -36,6 +36,8 @@ export function attemptRules<Target>(
   targets?: readonly Target[],
 ): AttemptRules<Target> {
   const { hedgeAfterMs, concurrency = Infinity, classify = classifyFailover, budget, onUndelivered } = options;
+  if (typeof hedgeAfterMs === "object")
+    checkFunction("hedgeAfterMs.record", (hedgeAfterMs as { readonly record?: unknown } | null)?.record);
   if (typeof hedgeAfterMs !== "function") delayOf(hedgeAfterMs, 1);
   if (onUndelivered !== undefined) checkFunction("onUndelivered", onUndelivered);
   return {

@@ -474,6 +474,8 @@ it("refuses bad options", () => {
   for (const name of ["classify", "onUndelivered"])
     expect(() => hedge({ hedgeAfterMs: 1, [name]: null })).toThrow(`${name} must be a function, got null`);
   expect(() => hedge({ hedgeAfterMs: 1, within: 5 as unknown as Deadline })).toThrow(TypeError);
+  for (const hedgeAfterMs of [null, { ms: 1 }])
+    expect(() => hedge({ hedgeAfterMs: hedgeAfterMs as never })).toThrow("hedgeAfterMs.record must be a function");
 });
 
 /** Options whose functions abort the call. */

@@ -490,6 +490,8 @@ it("has a name, and refuses what it can't use", () => {
   expect(() => batch("fn" as never)).toThrow(TypeError);
   expect(() => batch(() => [], { maxSize: 0 })).toThrow("maxSize must be an integer >= 1 or Infinity, got 0");
   expect(() => batch(() => [], { maxWeight: -1 })).toThrow(RangeError);
+  for (const name of ["weight", "group", "keyOf", "cacheErrors"])
+    expect(() => batch(() => [], { [name]: 1 })).toThrow(`${name} must be a function, got number`);
 });
 
 it("answers each caller with its own key's value, and sends each wanted key once, under any plan", () => {

@@ -2,7 +2,7 @@
  * Makes one call of many: loads that come together are answered by one query for all their keys, each with its own value
  * or error. For one result that many ask for, use `singleFlight`.
  */
-import { checkFunction, checkInteger, checkNumber, checkSignal } from "../internal/check.ts";
+import { checkFunction, checkFunctions, checkInteger, checkNumber, checkSignal } from "../internal/check.ts";
 import { keepModel } from "../internal/model.ts";
 import { register } from "../internal/names.ts";
 import { BatchCall, type BatchOwner } from "./batch-call.ts";
@@ -45,6 +45,7 @@ export class Batcher<K, V> {
     checkFunction("fn", fn);
     this.#maxSize = checkInteger("maxSize", maxSize, atLeastOne);
     this.#maxWeight = checkInteger("maxWeight", maxWeight, atLeastOne);
+    checkFunctions(options, ["weight", "group", "keyOf", "cacheErrors"]);
     this.#options = options;
     this.#cache = options.cache;
     this.#line = options.line ?? atTurnEnd();

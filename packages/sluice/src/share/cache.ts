@@ -7,7 +7,7 @@
 import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { SelfWaitError, TimeoutError } from "../errors.ts";
-import { checkFunction, checkInteger, checkMs, checkWait } from "../internal/check.ts";
+import { checkFunction, checkFunctions, checkInteger, checkMs, checkWait } from "../internal/check.ts";
 import { coarseNow } from "../internal/coarse-now.ts";
 import { keepModel } from "../internal/model.ts";
 import { register } from "../internal/names.ts";
@@ -49,8 +49,7 @@ export class Cache<K, V> {
     checkInteger("maxEntries", options.maxEntries, { min: 1 });
     checkInteger("maxWeight", options.maxWeight ?? Infinity, { min: 0, infinity: true });
     checkMs("ttlMs", options.ttlMs ?? Infinity);
-    for (const name of ["weigh", "keyOf", "onEvict"] as const)
-      if (options[name] !== undefined) checkFunction(name, options[name]);
+    checkFunctions(options, ["weigh", "keyOf", "onEvict"]);
     if (options.freshness !== undefined)
       checkFunction("freshness.begin", (options.freshness as Partial<Freshness> | null)?.begin);
     this.#load = load;

@@ -283,6 +283,7 @@ it("refuses bad options by name, rule and value", () => {
   expect(() => freshness({ jitter: -0.1 })).toThrow("jitter must be finite and >= 0, got -0.1");
   expect(() => freshness({ idleMs: "1" as never })).toThrow("idleMs must be a number, got string");
   expect(() => freshness({ onError: 1 as never })).toThrow("onError must be a function, got number");
+  expect(() => freshness({ random: 1 as never })).toThrow("random must be a function, got number");
 });
 
 /** How many of 200 values that were kept together are there at every tenth millisecond. */

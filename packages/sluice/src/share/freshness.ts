@@ -59,7 +59,7 @@ export class Freshness {
     this.#refreshAhead = checkBelowOne("refreshAhead", options.refreshAhead ?? 0);
     this.#jitter = checkBelowOne("jitter", options.jitter ?? 0);
     this.#onError = onError;
-    this.#random = options.random ?? systemRandom;
+    this.#random = checkFunction("random", options.random ?? systemRandom);
   }
 
   /** Of a value, or of a failure, which is never stale and never renewed. */

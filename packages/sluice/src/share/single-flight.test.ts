@@ -445,6 +445,8 @@ it("has a name, and refuses what it can't use", () => {
   expect(() => singleFlight("fn" as never)).toThrow(TypeError);
   expect(() => singleFlight(() => 1, { timeoutMs: -1 })).toThrow("timeoutMs must be >= 0, got -1");
   expect(() => singleFlight(() => 1, { maxJoinAgeMs: Number.NaN })).toThrow(RangeError);
+  for (const name of ["keyOf", "isSame"])
+    expect(() => singleFlight(() => 1, { [name]: 1 })).toThrow(`${name} must be a function, got number`);
 });
 
 it("rejects with what keyOf throws, and begins nothing", async () => {

@@ -6,7 +6,7 @@
 import type { Clock } from "../clock/clock.ts";
 import { systemClock } from "../clock/system.ts";
 import { KeyCollisionError, SelfWaitError, TimeoutError } from "../errors.ts";
-import { checkFunction, checkMs, checkWait } from "../internal/check.ts";
+import { checkFunction, checkFunctions, checkMs, checkWait } from "../internal/check.ts";
 import { keepModel } from "../internal/model.ts";
 import { type NameOptions, register } from "../internal/names.ts";
 import { whenSettled } from "../internal/when-settled.ts";
@@ -84,6 +84,7 @@ export class SingleFlight<I, V> {
 
   constructor(fn: (input: I, context: LoadSignal) => V | PromiseLike<V>, options: SingleFlightOptions<I> = {}) {
     checkFunction("fn", fn);
+    checkFunctions(options, ["keyOf", "isSame"]);
     this.#fn = fn;
     this.#keyOf = options.keyOf;
     this.#timeoutMs = checkMs("timeoutMs", options.timeoutMs ?? Infinity);
