@@ -120,6 +120,16 @@ it("C126: keeps its distance by its own clock though timers fire early, with thr
   expect(wakeUps).toBeLessThanOrEqual(3 * 20);
 });
 
+it("keeps the process alive for who waits, and for nothing else, however the wall clock is set meanwhile", async () => {
+  const clock = new VirtualClock();
+  const limiter = new RateLimiter({ count: 1, perMs: 100, clock });
+  const starts: number[] = [];
+  for (let call = 0; call < 3; call += 1) void limiter.run(() => starts.push(clock.now()));
+  clock.jumpWall(-3_600_000);
+  await clock.runToIdle(); // stops where no timer but those in the background is left
+  expect([starts, clock.now(), clock.timers]).toEqual([[0, 100, 200], 200, 0]);
+});
+
 it("C127: gives no double allowance to a limiter that was idle since it was made", async () => {
   const clock = new VirtualClock();
   const limiter = new RateLimiter({ count: 3, perMs: 500, burst: 3, clock });
