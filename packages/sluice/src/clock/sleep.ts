@@ -11,7 +11,10 @@ export interface SleepOptions {
   readonly clock?: Clock | undefined;
 }
 
-/** Resolves `ms` from now, however long that is; with `Infinity`, only the signal ends it. At least 0. */
+/**
+ * Resolves `ms` from now, however long that is; with `Infinity`, only the signal ends it. At least 0. By the system
+ * clock, two that end within a millisecond of each other may do so in either order.
+ */
 export function sleep(ms: number, options: SleepOptions = {}): Promise<void> {
   return new Promise((resolve, reject) => {
     const { signal, clock = systemClock } = options;

@@ -45,11 +45,11 @@ export interface CircuitOpening {
 export interface CircuitBreakerOptions extends NameOptions {
   /** Failures in a row that open it. An integer >= 1. Has no say if there is a `trip`. @default 5 */
   readonly failures?: number | undefined;
-  /** What opens it: `countWindow`, `timeWindow`, or a rule of one's own. @default consecutive(failures) */
+  /** What opens it: `countWindow()`, `timeWindow()`, or a rule of one's own. @default consecutive(failures) */
   readonly trip?: CircuitTripFactory | undefined;
   /** How long it stays open. At least 1, and finite. @default 30_000 */
   readonly cooldownMs?: number | undefined;
-  /** Says so instead each time it opens, such as `growingCooldown`. What it throws is thrown by the call. */
+  /** Says so instead each time it opens, such as `growingCooldown()`. What it throws is thrown by the call. */
   readonly cooldown?: ((opening: CircuitOpening) => number) | undefined;
   /** Calls under way at a time while half-open. An integer >= 1. @default 1 */
   readonly maxTrials?: number | undefined;

@@ -21,7 +21,10 @@ export interface CircuitRecord {
   readonly counts: readonly number[] | null;
 }
 
-/** Calls under way and trials are left out: their outcomes move nothing in another process. */
+/**
+ * Calls under way and trials are left out: their outcomes move nothing in another process. `clock` is the one that the
+ * breaker has, here and in `restoreCircuit`.
+ */
 export function saveCircuit(breaker: CircuitBreaker, clock: Clock = systemClock): CircuitRecord {
   const { trip, state, retryAfterMs } = breaker;
   const { openings, failures } = breaker.stats();
