@@ -10,6 +10,7 @@ import { namedEntries } from "../internal/names.ts";
 import { abortCases, type AbortSubject } from "../testing/abort-suite.ts";
 import { turn } from "../testing/turn.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
+import { loadMany } from "./load-many.ts";
 import { type LoadSignal, SingleFlight, singleFlight } from "./single-flight.ts";
 
 const subject: AbortSubject = {
@@ -279,6 +280,21 @@ it("F12.5: tells in development that one key stands for different inputs", async
   expect(collision).toMatchObject({ code: "KEY_COLLISION", key: 1 });
   expect(await Promise.all([a, flights.load({ id: 1, tenant: "a" })])).toEqual(["a", "a"]);
   expect(loads).toEqual(["a"]);
+});
+
+it("F12.4: of two orders with one key one is made, so what changes something is no load; isSame tells of them", async () => {
+  interface Order {
+    readonly customer: string;
+    readonly pieces: number;
+  }
+  const orders = [1, 2].map((pieces): Order => ({ customer: "ann", pieces }));
+  const made: number[] = [];
+  const make = ({ pieces }: Order): number => made.push(pieces);
+  const keyOf = ({ customer }: Order): string => customer;
+  expect(await loadMany(singleFlight(make, { keyOf }), orders)).toMatchObject([{ value: 1 }, { value: 1 }]);
+  expect(made).toEqual([1]);
+  const told = await loadMany(singleFlight(make, { keyOf, isSame: isDeepStrictEqual }), orders);
+  expect(told).toMatchObject([{ value: 2 }, { reason: { code: "KEY_COLLISION" } }]);
 });
 
 it("J22: shares by what keyOf says, and nothing else", async () => {

@@ -4,6 +4,7 @@ import * as fc from "fast-check";
 import { expect, it, vi } from "vitest";
 import { ConflictError } from "../errors.ts";
 import { namedEntries } from "../internal/names.ts";
+import { RwLock } from "../sync/rw-lock.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { Snapshot, type SnapshotChange } from "./snapshot.ts";
 
@@ -280,6 +281,20 @@ it("walks only what is new of a value that shares most of itself with the one be
   const visited = vi.spyOn(Reflect, "ownKeys");
   snapshot.set({ ...snapshot.get(), note: "new" });
   expect(visited).toHaveBeenCalledTimes(1);
+  visited.mockRestore();
+});
+
+function hundredOf(n: number): { n: number }[] {
+  return Array.from({ length: 100 }, () => ({ n }));
+}
+
+it("F13.4: a large value is walked at each replacement, and a change under an RwLock walks nothing", async () => {
+  const [snapshot, lock] = [new Snapshot(hundredOf(0)), RwLock.of(hundredOf(0))];
+  const visited = vi.spyOn(Reflect, "ownKeys");
+  for (let n = 1; n <= 3; n += 1) snapshot.set(hundredOf(n));
+  expect(visited).toHaveBeenCalledTimes(303);
+  for (let n = 1; n <= 3; n += 1) await lock.writers.run(({ value }) => value.forEach((row) => (row.n = n)));
+  expect(visited).toHaveBeenCalledTimes(303);
   visited.mockRestore();
 });
 

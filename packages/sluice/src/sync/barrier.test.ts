@@ -390,6 +390,18 @@ it("keeps what was passed when the signal aborts in the turn of the last arrival
   expect(barrier.isBroken).toBe(false);
 });
 
+it("F11.3: says in each round whom the others wait for, and how long they have waited", async () => {
+  const clock = new VirtualClock();
+  const barrier = new Barrier(0, { clock });
+  const [quick, slow] = [barrier.register("quick"), barrier.register("slow")];
+  for (let generation = 0; generation < 3; generation += 1) {
+    const wait = quick.wait();
+    await clock.advance(90);
+    expect(barrier.stats()).toMatchObject({ generation, missing: "slow", oldestWaitMs: 90 });
+    await Promise.all([wait, slow.wait()]);
+  }
+});
+
 it("tells by name who has come, who is missing and since when", async () => {
   const clock = new VirtualClock();
   const barrier = new Barrier(2, { name: "layers", clock });
