@@ -3,7 +3,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import * as fc from "fast-check";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { debounce, type DebounceOptions } from "./debounce.ts";
 
@@ -307,6 +307,25 @@ it("D08: one made for each call delays every one of them; one for all drops all 
   for (const text of ["l", "ll", "llm"]) search(text);
   await clock.runToIdle();
   expect(asked).toEqual(["l", "ll", "llm", "llm"]);
+});
+
+it("runs later calls though the clock threw when its timer was due, and keeps no listener", async () => {
+  const clock = new VirtualClock();
+  const { signal } = new AbortController();
+  const ran: number[] = [];
+  const save = debounce((id: number) => ran.push(id), 50, { clock, signal });
+  save(1);
+  await clock.advance(20);
+  save(2);
+  const setTimer = vi.spyOn(clock, "setTimer").mockImplementation(() => {
+    throw new Error("no timers left");
+  });
+  await expect(clock.advance(30)).rejects.toThrow("no timers left");
+  expect([save.pending(), getEventListeners(signal, "abort").length]).toEqual([false, 0]);
+  setTimer.mockRestore();
+  save(3);
+  await clock.advance(50);
+  expect(ran).toEqual([3]);
 });
 
 it("refuses bad options", () => {

@@ -108,9 +108,17 @@ export function paced<This, Args extends unknown[], R>(
 
   const task = {
     onTimer() {
-      const left = leftMs(clock.now());
-      if (left > 0) timer = clock.setTimer(left, task);
-      else flush();
+      try {
+        const left = leftMs(clock.now());
+        if (left > 0) {
+          timer = clock.setTimer(left, task);
+          return;
+        }
+      } catch (error) {
+        drop(); // or later calls would wait for a timer that isn't set (I1)
+        throw error;
+      }
+      flush();
     },
   };
 
