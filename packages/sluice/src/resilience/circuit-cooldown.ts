@@ -5,6 +5,7 @@
 import { checkFunction, checkMs, checkNumber, checkShare } from "../internal/check.ts";
 import { type Random, systemRandom } from "../internal/random.ts";
 import type { CircuitOpening } from "./circuit-breaker.ts";
+import { hintMs } from "./classify.ts";
 
 export interface GrowingCooldownOptions {
   /** The first. At least 1. @default 30_000 */
@@ -36,13 +37,7 @@ export function growingCooldown(options: GrowingCooldownOptions = {}): (opening:
   return ({ openings, outcome }) => {
     const fullMs = Math.min(maxMs, baseMs * factor ** (openings - 1));
     const ownMs = fullMs * (1 - jitter * random());
-    return Math.min(maxMs, Math.max(ownMs, hintMs(outcome)));
+    const askedMs = outcome?.status === "rejected" ? hintMs(outcome.reason) : 0;
+    return Math.min(maxMs, Math.max(ownMs, askedMs));
   };
-}
-
-/** What the server asked for, or 0. */
-function hintMs(outcome: CircuitOpening["outcome"]): number {
-  const error: unknown = outcome?.status === "rejected" ? outcome.reason : undefined;
-  const { retryAfterMs } = (error ?? {}) as { readonly retryAfterMs?: unknown };
-  return typeof retryAfterMs === "number" && retryAfterMs > 0 ? retryAfterMs : 0;
 }

@@ -77,6 +77,16 @@ it("reads causes, from the outside in, and lets the first that says anything dec
   expect(judge(new Error("sending", { cause: new DOMException("aborted", "AbortError") }))).toBe("ignore");
 });
 
+it("takes an error whose getters throw for one that says nothing", () => {
+  const odd = Object.defineProperty(new Error("odd"), "status", {
+    get() {
+      throw new Error("no status");
+    },
+  });
+  expect(classifyError(odd)).toBe("stop");
+  expect(classifyOutcome({ status: "rejected", reason: odd })).toBe("failure");
+});
+
 it("ends with a chain of causes that bites its tail", () => {
   const error = new Error("a");
   error.cause = new Error("b", { cause: error });

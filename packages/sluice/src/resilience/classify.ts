@@ -92,6 +92,16 @@ export function errorsOf(error: unknown): readonly unknown[] | undefined {
   return isMany ? (error.errors as unknown[]) : undefined;
 }
 
+/** What an error says itself about when to try again, or 0. */
+export function hintMs(error: unknown): number {
+  try {
+    const ms = (error as { readonly retryAfterMs?: unknown } | null | undefined)?.retryAfterMs;
+    return typeof ms === "number" && ms > 0 ? ms : 0;
+  } catch {
+    return 0; // it is anybody's, and may have a getter that throws
+  }
+}
+
 interface Link {
   readonly name?: unknown;
   readonly code?: unknown;
@@ -107,10 +117,14 @@ export function ask(
   says: (link: Link, status: number | undefined) => boolean | undefined,
 ): boolean | undefined {
   let link = error as Link | null | undefined;
-  for (let depth = 0; depth < MAX_DEPTH && link != null; depth += 1) {
-    const answer = says(link, [link.status, link.statusCode, link.response?.status].find(isStatus));
-    if (answer !== undefined) return answer;
-    link = link.cause as Link | null | undefined;
+  try {
+    for (let depth = 0; depth < MAX_DEPTH && link != null; depth += 1) {
+      const answer = says(link, [link.status, link.statusCode, link.response?.status].find(isStatus));
+      if (answer !== undefined) return answer;
+      link = link.cause as Link | null | undefined;
+    }
+  } catch {
+    // It is anybody's, and may have a getter that throws: such an error says nothing.
   }
   return undefined;
 }

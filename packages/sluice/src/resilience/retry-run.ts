@@ -6,7 +6,7 @@ import { DeadlineError, TimeoutError } from "../errors.ts";
 import type { Random } from "../internal/random.ts";
 import { isEcho } from "../scope/cancellation.ts";
 import type { Backoff } from "./backoff.ts";
-import { errorsOf, type RetryVerdict } from "./classify.ts";
+import { errorsOf, hintMs, type RetryVerdict } from "./classify.ts";
 import type { Attempt } from "./retry-attempt.ts";
 import { keepError, recordErrors } from "./retry-errors.ts";
 import type { RetryOptions, RetryStats, RetryTask } from "./retry-options.ts";
@@ -156,6 +156,5 @@ const MAX_NESTED = 4;
 function hintOf(error: unknown, depth = 0): number {
   const errors = depth < MAX_NESTED ? errorsOf(error) : undefined;
   if (errors !== undefined && errors.length > 0) return Math.min(...errors.map((each) => hintOf(each, depth + 1)));
-  const hintMs = (error as { readonly retryAfterMs?: unknown } | null | undefined)?.retryAfterMs;
-  return typeof hintMs === "number" && hintMs > 0 ? hintMs : 0;
+  return hintMs(error);
 }

@@ -135,6 +135,17 @@ it("J43: waits for the longer of the backoff and what the error asks for", async
   expect(never.startedAt).toEqual([0]);
 });
 
+it("rejects with an error whose own retryAfterMs throws, as it is", async () => {
+  const odd = Object.defineProperty(new Error("odd"), "retryAfterMs", {
+    get() {
+      throw new Error("no hint");
+    },
+  });
+  const policy = retry({ classify: () => "retry", baseMs: 0, retries: 1 });
+  await expect(policy.run(() => Promise.reject(odd))).rejects.toBe(odd);
+  expect(policy.stats().attempts).toBe(2);
+});
+
 function busyFor(retryAfterMs: number): Error {
   return Object.assign(new Error("busy"), { status: 429, retryAfterMs });
 }
