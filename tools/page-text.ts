@@ -1,6 +1,6 @@
 // How a page of docs/reference reads.
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
 import type { Declaration, Doc, Member } from "./declarations.ts";
 
 /** What one source exports. */
@@ -20,7 +20,16 @@ export interface Surroundings {
   readonly pageOf: ReadonlyMap<string, string>;
   /** What is not exported and may be a part of what is. */
   readonly hidden: ReadonlyMap<string, Declaration>;
-  readonly root: string;
+  readonly examples: readonly Example[];
+}
+
+export interface Example {
+  /** What it is called after: of a page, if there is one of that name. */
+  readonly name: string;
+  readonly code: string;
+  readonly prints: string;
+  /** Names that it imports. */
+  readonly uses: ReadonlySet<string>;
 }
 
 export const NOTE = "<!-- Written by `npm run pages -- --write` from the source: change it there. -->";
@@ -42,7 +51,7 @@ export function textOf(page: Page, surroundings: Surroundings): string {
     wordsOf(purpose),
     fence("ts fragment", imports.join("\n")),
     ...[...values, ...types].map((each) => declarationText(each, purpose, surroundings.hidden)),
-    exampleText(join(surroundings.root, source.replace(/\.ts$/, ".example.ts"))),
+    exampleText(page.name, values, surroundings),
     seeAlso(page, declared, surroundings.pageOf),
     `Source: [${source}](../../${source})\n`,
   );
@@ -118,17 +127,26 @@ function wordsOf({ text, tags }: Doc, signature = ""): string {
   return [told, ...said].filter((part) => part !== "").join(" ");
 }
 
-/** Its code, and what it prints. */
-function exampleText(file: string): string {
-  if (!existsSync(file)) return "";
-  const [code = "", printed = ""] = readFileSync(file, "utf8").split("\n// Prints:\n");
-  const output = printed.replaceAll(/^\/\/ ?/gm, "").trimEnd();
-  return paragraphs(
-    "## Example",
-    fence("ts fragment", code.replaceAll(/^ *\/\/ #(end)?region.*\n/gm, "").trim()),
-    "It prints:",
-    fence("text", output),
-  );
+/** Of this name; or else of none and about this; or else where one is that uses it. */
+function exampleText(page: string, values: readonly Declaration[], { examples, pageOf }: Surroundings): string {
+  const pages = new Set(pageOf.values());
+  const using = examples.filter(({ uses }) => values.some(({ name }) => uses.has(name)));
+  const shown = examples.find(({ name }) => name === page) ?? using.find(({ name }) => !pages.has(name));
+  if (shown !== undefined)
+    return paragraphs("## Example", fence("ts fragment", shown.code), "It prints:", fence("text", shown.prints));
+  const links = using.map(({ name }) => `[${name}](${name}.md#example)`);
+  return links.length === 0 ? "" : `Used in the example of ${links.join(", ")}.`;
+}
+
+export function readExample(file: string): Example {
+  const [text = "", printed = ""] = readFileSync(file, "utf8").split("\n// Prints:\n");
+  const imported = [...text.matchAll(/^import \{([^}]*)\} from/gm)].flatMap(([, names = ""]) => names.split(","));
+  return {
+    name: basename(file, ".example.ts"),
+    code: text.replaceAll(/^ *\/\/ #(end)?region.*\n/gm, "").trim(),
+    prints: printed.replaceAll(/^\/\/ ?/gm, "").trimEnd(),
+    uses: new Set(imported.map((name) => name.trim())),
+  };
 }
 
 function seeAlso({ name }: Page, declared: readonly Declaration[], pageOf: ReadonlyMap<string, string>): string {

@@ -98,6 +98,28 @@ it("tells what a source exports in its words, with its example and what it print
   ]);
 });
 
+it("shows an example of no source's name where what it uses has none, and says where else one is", () => {
+  put("packages/sluice/dist/index.d.ts", [
+    'export { Gate } from "./sync/gate.ts";',
+    'export { door } from "./sync/door.ts";',
+    'export { wall } from "./sync/wall.ts";',
+  ]);
+  for (const name of ["door", "wall"]) {
+    put(`packages/sluice/dist/sync/${name}.d.ts`, [`export declare function ${name}(): void;`]);
+    put(`packages/sluice/src/sync/${name}.ts`, [`export function ${name}(): void {}`]);
+  }
+  put("packages/sluice/src/sync/house.example.ts", [
+    'import { door } from "sluice";',
+    "door();",
+    "",
+    "// Prints:",
+    "// 3",
+  ]);
+  put("packages/sluice/src/sync/gate.example.ts", ['import { Gate, wall } from "sluice";', "", "// Prints:", "// 4"]);
+  expect(pagesOf(root).get("door.md")).toContain("It prints:\n\n```text\n3\n```");
+  expect(pagesOf(root).get("wall.md")).toContain("Used in the example of [gate](gate.md#example).");
+});
+
 it("takes the comment on the first of several things for that thing's, and names each place to import from", () => {
   expect(pagesOf(root).get("policy.md")?.split("\n\n").slice(2, -1)).toEqual([
     '```ts fragment\nimport type { Wait } from "sluice";\nimport type { Wait } from "sluice/observe";\n```',

@@ -6,7 +6,7 @@ import { basename, dirname, join, relative } from "node:path";
 import { parseArgs } from "node:util";
 import { type Declaration, exportsOf, readDeclarations, readPurpose } from "./declarations.ts";
 import { entriesOf } from "./entries.ts";
-import { NOTE, onOneLine, type Page, paragraphs, textOf } from "./page-text.ts";
+import { NOTE, onOneLine, type Page, paragraphs, readExample, textOf } from "./page-text.ts";
 
 const FOLDER = "docs/reference";
 const PACKAGE = "packages/sluice";
@@ -16,7 +16,12 @@ const INDEX = "README.md";
 export function pagesOf(root = "."): Map<string, string> {
   const pages = readPages(root);
   const pageOf = new Map(pages.flatMap(({ name, exported }) => exported.map((each) => [each, name] as const)));
-  const surroundings = { pageOf, hidden: hiddenBehind(pageOf, root), root };
+  const examples = globSync(`${PACKAGE}/src/**/*.example.ts`, { cwd: root }).toSorted();
+  const surroundings = {
+    pageOf,
+    hidden: hiddenBehind(pageOf, root),
+    examples: examples.map((file) => readExample(join(root, file))),
+  };
   const texts = new Map<string, string>();
   for (const page of pages) {
     if (texts.has(`${page.name}.md`)) throw new Error(`two sources are called ${page.name}`);
