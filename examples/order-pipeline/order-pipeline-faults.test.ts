@@ -1,3 +1,4 @@
+import { DatabaseSync } from "node:sqlite";
 import { setImmediate as turn } from "node:timers/promises";
 import { CircuitOpenError, type Policy } from "sluice";
 import { seededRandom } from "sluice/testing";
@@ -66,6 +67,22 @@ it("goes on in another process with what was under way, and charges once", async
   await orders.idle();
   expect(book.states()).toEqual({ allocated: 20, refunded: 10 });
   expect([book.stock("lamp"), stage.told.length, new Set(stage.told).size]).toEqual([0, 30, 30]);
+});
+
+it("takes an order back whose job can't be added, and has it once it comes again", async () => {
+  await using shop = await stage.shop();
+  const { orders, book } = shop;
+  book.restock("lamp", 1);
+  const disk = new DatabaseSync(stage.path, { timeout: 5_000 });
+  disk.exec("CREATE TRIGGER full BEFORE INSERT ON sluice_jobs BEGIN SELECT RAISE(ABORT, 'no room'); END");
+  expect(() => book.accept(lamp("a"))).toThrow("no room");
+  expect(book.states()).toEqual({});
+  disk.exec("DROP TRIGGER full");
+  disk.close();
+  expect(book.accept(lamp("a"))).toBe(true);
+  orders.start();
+  await orders.idle();
+  expect([book.states(), stage.server.requests]).toEqual([{ allocated: 1 }, ["charge-a"]]);
 });
 
 it("makes each move once, however often its step is done", async () => {

@@ -36,6 +36,11 @@ export class Stage {
     return new Stage(await PaymentServer.start());
   }
 
+  /** The file that all shops share. */
+  get path(): string {
+    return join(this.#folder, "shop.db");
+  }
+
   readonly tell: Notify = async ({ id, state }) => void this.told.push(`${id} ${state}`);
 
   /** Another process would be no different: what they share is the file. */
@@ -44,7 +49,7 @@ export class Stage {
     notify = this.tell,
     timeoutMs = 20_000,
   }: ShopOptions = {}): Promise<Shop> {
-    const path = join(this.#folder, "shop.db");
+    const { path } = this;
     const store = await SqliteStore.open({ path, durability: "normal" });
     const book = new OrderBook(path, store);
     const payments = new Payments({ url: this.server.url, timeoutMs, breaker });
