@@ -51,6 +51,10 @@ it("hands in no more items at a time than there are slots, and shares these with
   expect(log).toEqual(["other", "true"]);
 });
 
+it("says so of a function for a list that is none", async () => {
+  await expect(limiter(2).map([1], {} as never)).rejects.toThrow("fn must be a function, got object");
+});
+
 it("D01: stops at the first failure: nothing further starts, and what runs is told by its signal", async () => {
   const limit = limiter(2);
   const started: number[] = [];

@@ -26,6 +26,7 @@ export function limiter(concurrency: number, options?: LimiterOptions): Limit {
   const limit = <T>(fn: Task<T>, wait?: LimiterRunOptions): Promise<T> => own.run(fn, wait);
   const map: Limit["map"] = (items, fn, each = {}) => {
     const lanes = Math.min(own.concurrency, Number.MAX_SAFE_INTEGER);
+    if (typeof fn !== "function") return mapLimit(items, lanes, fn, each); // which says so
     const inSlot: typeof fn = (item, { index, signal }) =>
       own.run((context) => fn(item, { index, signal: context.signal ?? signal }), { ...each, signal });
     return mapLimit(items, lanes, inSlot, each);

@@ -10,9 +10,16 @@ import { named } from "../observe/named.ts";
 import { abortCases, type AbortSubject } from "../testing/abort-suite.ts";
 import { turn } from "../testing/turn.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
-import type { AdaptiveLimiterOptions, LimitSample, LimitStrategy } from "./adaptive-limiter-options.ts";
+import type {
+  AdaptiveLimiterOptions,
+  LimitSample,
+  LimitStrategy,
+  LineDiscipline,
+  ShedRule,
+} from "./adaptive-limiter-options.ts";
 import { AdaptiveLimiter } from "./adaptive-limiter.ts";
 import { codel } from "./codel.ts";
+import { shedByCriticality } from "./shed.ts";
 
 class Boom extends Error {}
 
@@ -235,6 +242,15 @@ it("says when to come back: by how long calls take, and how many wait", async ()
   expect(error).toMatchObject({ code: "OVERLOADED", retryAfterMs: (100 * 4) / 2 });
   await clock.advance(400);
   await Promise.all(runs);
+});
+
+it("says so of rules that were handed in uncalled", async () => {
+  const { limiter } = single({ shed: shedByCriticality as unknown as ShedRule });
+  await expect(limiter.run(() => 1)).rejects.toThrow("what shed returns must be a boolean, got function");
+  expect(limiter.stats()).toMatchObject({ running: 0, waiting: 0, shed: 0 });
+  expect(() => single({ discipline: codel as unknown as LineDiscipline })).toThrow(
+    "join of what discipline returns must be a function, got undefined",
+  );
 });
 
 it("is turned away by `shed` before it joins any line", async () => {

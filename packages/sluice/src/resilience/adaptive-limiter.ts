@@ -16,6 +16,7 @@ import {
   checkOneOf,
   checkPriority,
   checkWait,
+  wrongType,
 } from "../internal/check.ts";
 import { register } from "../internal/names.ts";
 import { PriorityWaitList } from "../internal/priority-wait-list.ts";
@@ -94,6 +95,7 @@ export class AdaptiveLimiter implements Policy {
     this.maxWaiting = checkInteger("maxWaiting", maxWaiting, { min: 0, infinity: true });
     this.#rule = strategy();
     this.#lineRule = options.discipline?.();
+    if (this.#lineRule !== undefined) checkFunction("join of what discipline returns", this.#lineRule.join);
     this.#shed = options.shed;
     this.#classify = options.classify ?? classifyLoad;
     this.#clock = options.clock ?? systemClock;
@@ -144,8 +146,7 @@ export class AdaptiveLimiter implements Policy {
         checkPriority(priority);
       }
       const task = probe === undefined ? fn : probe.slot(this, fn, 1);
-      if (this.#shed?.(criticality, (this.#running + this.waiting) / this.concurrency) === true)
-        throw this.#refuse("shed");
+      if (this.#sheds(criticality)) throw this.#refuse("shed");
       if (this.#running >= this.concurrency || !this.#isNext(priority)) return this.#wait(task, options, priority);
       return this.#start(this.#begin(), task, signal);
     } catch (error) {
@@ -158,6 +159,12 @@ export class AdaptiveLimiter implements Policy {
     if (probe !== undefined || this.#shed !== undefined || criticality !== undefined || priority !== undefined)
       return undefined;
     return this.waiting > 0 || this.#running >= this.concurrency ? undefined : this.#begin();
+  }
+
+  #sheds(criticality: Criticality): boolean {
+    const isShed = this.#shed?.(criticality, (this.#running + this.waiting) / this.concurrency) ?? false;
+    if (typeof isShed !== "boolean") throw wrongType("what shed returns", isShed, "a boolean");
+    return isShed;
   }
 
   #isNext(priority: number): boolean {

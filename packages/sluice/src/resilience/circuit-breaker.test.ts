@@ -415,7 +415,8 @@ it("stays as it was when the cooldown throws or is none, and rejects with the er
   }).breaker;
   await expect(throwing.run(() => Promise.reject(down))).rejects.toBe(broken);
   const endless = make({ failures: 1, cooldown: () => Infinity }).breaker;
-  await expect(endless.run(() => Promise.reject(down))).rejects.toThrow(RangeError);
+  const rule = "what cooldown returns must be finite and >= 0, got Infinity";
+  await expect(endless.run(() => Promise.reject(down))).rejects.toThrow(RangeError(rule));
   for (const breaker of [throwing, endless])
     expect(breaker.stats()).toMatchObject({ state: "closed", running: 0, opened: 0 });
 });

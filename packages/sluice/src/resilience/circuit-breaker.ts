@@ -295,7 +295,8 @@ export class CircuitBreaker implements Policy {
   }
 
   #reopen(outcome: CircuitOutcome | undefined): void {
-    this.open(this.#cooldown({ openings: this.#openings + 1, outcome }));
+    const forMs = this.#cooldown({ openings: this.#openings + 1, outcome });
+    this.open(checkMs("what cooldown returns", forMs, { min: 0 }));
   }
 
   #turnOver(to: CircuitState): void {

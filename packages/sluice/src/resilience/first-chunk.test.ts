@@ -229,6 +229,15 @@ function fail(): never {
   throw new Error("not now");
 }
 
+it.each([undefined, null, [1], new Response("text"), "text"])(
+  "refuses a source that is no stream: %s",
+  async (source) => {
+    await expect(firstChunk(source as never)).rejects.toThrow(
+      `source must be an async iterable or a readable stream, got ${source === null ? "null" : typeof source}`,
+    );
+  },
+);
+
 it("refuses a signal that is none", async () => {
   await expect(firstChunk(new ReadableStream(), { signal: {} as AbortSignal })).rejects.toThrow(TypeError);
 });

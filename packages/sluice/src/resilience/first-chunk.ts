@@ -3,7 +3,7 @@
  * winner goes on to stream. `run(async ({ signal }) => firstChunk(await open(signal), { signal }))`
  */
 import { Watcher } from "../internal/abort.ts";
-import { checkSignal } from "../internal/check.ts";
+import { checkSignal, wrongType } from "../internal/check.ts";
 import { whenSettled } from "../internal/when-settled.ts";
 
 export interface FirstChunkOptions {
@@ -116,15 +116,16 @@ class Chunks<T> extends Watcher implements AsyncIterableIterator<T> {
 }
 
 /** What throws, or gives what is no result, is a rejection, whatever it is: sources are foreign code. */
-function inputOf<T>(source: AsyncIterable<T> | ReadableSource<T>): Input<T> {
-  if ("getReader" in source) {
+function inputOf<T>(source: Partial<AsyncIterable<T> & ReadableSource<T>> | null | undefined): Input<T> {
+  if (typeof source?.getReader === "function") {
     const reader = source.getReader();
     return {
       next: async () => resultOf<T>(await reader.read()),
       cancel: async (reason) => reader.cancel(reason),
     };
   }
-  const iterator = source[Symbol.asyncIterator]();
+  const iterator = source?.[Symbol.asyncIterator]?.();
+  if (iterator === undefined) throw wrongType("source", source, "an async iterable or a readable stream");
   return { next: async () => resultOf<T>(await iterator.next()), cancel: async () => iterator.return?.() };
 }
 
