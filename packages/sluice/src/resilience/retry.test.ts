@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { getEventListeners } from "node:events";
 import { setImmediate as turn } from "node:timers/promises";
 import * as fc from "fast-check";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { Deadline } from "../clock/deadline.ts";
 import { sleep } from "../clock/sleep.ts";
 import { CircuitOpenError, DeadlineError, TimeoutError } from "../errors.ts";
@@ -316,6 +316,25 @@ it("J46: does not begin a wait that the deadline would end, and says what was mi
   expect(result).toBeInstanceOf(DeadlineError);
   expect(result).toMatchObject({ code: "DEADLINE", leftMs: 150, neededMs: 200, cause: { status: 503 } });
   expect([startedAt, endedAt]).toEqual([[0, 100], 100]);
+});
+
+it("makes no attempt with a Deadline that has ended, and rejects with what it ended with", async () => {
+  const clock = new VirtualClock();
+  using deadline = Deadline.after(10, { clock });
+  await clock.advance(10);
+  const fn = vi.fn(() => 1);
+  await expect(retry({ deadline, clock }).run(fn)).rejects.toBe(deadline.signal.reason);
+  expect([fn.mock.calls.length, clock.timers]).toEqual([0, 0]);
+});
+
+it("lets the caller's abort win over a deadline of the same turn", async () => {
+  const clock = new VirtualClock();
+  const controller = new AbortController();
+  const run = retry({ deadline: 100, clock }).run(() => new Promise(() => {}), { signal: controller.signal });
+  clock.setTimer(100, { onTimer: () => controller.abort("left") }); // after the timer of the deadline
+  const ended = expect(run).rejects.toBe("left");
+  await clock.advance(100);
+  await ended;
 });
 
 it("makes no attempt with a deadline that has passed", async () => {
