@@ -35,5 +35,7 @@ expectTypeOf(find("text")).toEqualTypeOf<Promise<string>>();
 const keyed = keyedDebounce((id: number, text: string) => `${id} ${text}`, 100, { key: (id) => id });
 expectTypeOf(keyed(1, "text")).toEqualTypeOf<string | undefined>();
 expectTypeOf(keyed["pending"]).parameters.toEqualTypeOf<[key?: number | undefined]>();
+expectTypeOf(keyed.flush(1)).toEqualTypeOf<string | undefined>();
+expectTypeOf(keyed.flush()).toEqualTypeOf<(string | undefined)[]>();
 // @ts-expect-error a key is a number
 void (() => keyed.cancel("1"));

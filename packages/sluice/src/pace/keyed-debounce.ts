@@ -12,7 +12,5 @@ export function keyedDebounce<K, This, Args extends unknown[], R>(
   options: KeyedDebounceOptions<K, Args>,
 ): KeyedPaced<K, This, Args, R> {
   debounce(fn, waitMs, options); // refuses bad options now, not at the first call
-  const { clock = systemClock, maxWaitMs = Infinity } = options;
-  const memoryMs = Math.max(1, waitMs, maxWaitMs < Infinity ? maxWaitMs : 0);
-  return keyedPaced(() => debounce(fn, waitMs, options), memoryMs, clock, options);
+  return keyedPaced(() => debounce(fn, waitMs, options), waitMs, options.clock ?? systemClock, options);
 }

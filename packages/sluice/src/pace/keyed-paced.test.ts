@@ -54,6 +54,15 @@ it("keeps a key whose call waits for longer than the edges are apart", async () 
   expect(runs).toEqual(["300 a: 250", "600 a: 550", "900 a: 850", "1050 a: 950"]);
 });
 
+it("keeps a key whose burst goes on, though none of its calls waits", async () => {
+  const { clock, runs, save } = make({ leading: true, trailing: false });
+  for (let at = 0; at < 1_000; at += 60) {
+    save("a", `${at}`);
+    await clock.advance(60);
+  }
+  expect(runs).toEqual(["0 a: 0"]);
+});
+
 it("keeps the process alive for a call that waits, and not for a key that is remembered", async () => {
   const { clock, save } = make({ leading: true });
   save("a", "1");
@@ -116,6 +125,47 @@ it("cancels, flushes and looks at one key, or at all", async () => {
   expect(runs).toHaveLength(3);
 });
 
+it("flushes with the result of the key's run, undefined if none waits, and with those of all keys' runs", () => {
+  const { runs, save } = make();
+  for (const document of ["a", "b", "c"]) save(document, `${document}1`);
+  save("b", "b2");
+  expect([save.flush("b"), save.flush("b"), save.flush("x")]).toEqual(["b2", undefined, undefined]);
+  save("b", "b3");
+  save.cancel("c");
+  expect([save.flush(), save.flush(), runs.length]).toEqual([["a1", "b3"], [], 3]);
+});
+
+it("flushes a function that returns a promise with that of the run", async () => {
+  const down = new Error("down");
+  const run = async (id: number): Promise<string> => (id < 0 ? Promise.reject(down) : `saved ${id}`);
+  const options = { key: Math.abs, clock: new VirtualClock(), leading: false };
+  for (const save of [keyedDebounce(run, 100, options), keyedThrottle(run, 100, options)]) {
+    for (const id of [1, 2, 3, -4]) void save(id);
+    expect(await save.flush(1)).toBe("saved 1");
+    await expect(save.flush(4)).rejects.toBe(down);
+    const [second, third, ...none] = save.flush();
+    expect([await second, await third, none]).toEqual(["saved 2", "saved 3", []]);
+  }
+});
+
+it("flushes with undefined within a run of the key, whose call waits on", async () => {
+  const clock = new VirtualClock();
+  const flushed: unknown[] = [];
+  const save = keyedDebounce(
+    (id: number, left: number): number => {
+      if (left > 0) save(id, left - 1);
+      if (left > 0) flushed.push(save.flush(id), save.pending(id));
+      return left;
+    },
+    100,
+    { key: (id) => id, clock },
+  );
+  save(7, 1);
+  expect([save.flush(7), flushed]).toEqual([1, [undefined, true]]);
+  await clock.runToIdle();
+  expect(save.pending()).toBe(false);
+});
+
 it("throttles each key at its own rhythm", async () => {
   const clock = new VirtualClock();
   const told: string[] = [];
@@ -130,6 +180,26 @@ it("throttles each key at its own rhythm", async () => {
   tell(2, 20);
   await clock.advance(1_000);
   expect([told, tell.keys(), clock.timers]).toEqual([["0 1: 10", "50 2: 10", "100 1: 20", "150 2: 20"], 0, 0]);
+});
+
+it("throttles a key at its own rhythm though it is swept by that of another", async () => {
+  const clock = new VirtualClock();
+  const told: string[] = [];
+  const tell = keyedThrottle((client: string) => told.push(`${clock.now()} ${client}`), 100, { key: String, clock });
+  tell("a");
+  await clock.advance(30);
+  tell("b");
+  await clock.advance(30);
+  tell("b"); // waits until 130
+  await clock.advance(150); // swept at 100 and 200
+  tell("b");
+  await clock.advance(90); // swept at 300
+  tell("b");
+  tell.flush("b");
+  await clock.advance(99); // less than the wait
+  tell("b");
+  await clock.runToIdle();
+  expect(told).toEqual(["0 a", "30 b", "130 b", "230 b", "300 b", "400 b"]);
 });
 
 it("keeps this, and refuses bad options when it is made", () => {

@@ -12,5 +12,5 @@ export function keyedThrottle<K, This, Args extends unknown[], R>(
   options: KeyedThrottleOptions<K, Args>,
 ): KeyedPaced<K, This, Args, R> {
   throttle(fn, waitMs, options); // refuses bad options now, not at the first call
-  return keyedPaced(() => throttle(fn, waitMs, options), Math.max(1, waitMs), options.clock ?? systemClock, options);
+  return keyedPaced(() => throttle(fn, waitMs, options), waitMs, options.clock ?? systemClock, options);
 }
