@@ -14,7 +14,7 @@ export interface CacheLoadContext<V> {
   readonly signal: AbortSignal;
   /** What was kept until now, if it is of use still: for a request that asks whether it has changed. */
   readonly stale: V | undefined;
-  /** What the load sets holds for this value. */
+  /** What the load sets holds for this value. What is refused is an unhandled rejection; the value is handed out, not kept. */
   ttlMs: KeepOptions["ttlMs"];
   idleMs: KeepOptions["idleMs"];
 }
@@ -22,7 +22,10 @@ export interface CacheLoadContext<V> {
 export interface KeepOptions {
   /** How long the value is kept; 0: it isn't. At least 0. @default as the cache's options say */
   readonly ttlMs?: number | undefined;
-  /** Where there is a `freshness`: it is forgotten when it has not been used for this long. At least 0. */
+  /**
+   * It is forgotten when it has not been used for this long. At least 0; refused with a `TypeError` where the cache has no
+   * `freshness`, which counts uses. @default as the freshness says
+   */
   readonly idleMs?: number | undefined;
 }
 

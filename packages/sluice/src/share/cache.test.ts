@@ -326,6 +326,29 @@ it("hands a value out although it cannot be kept, and lets the fault surface", a
   expect(cache.size).toBe(0);
 });
 
+it("refuses an idleMs where no freshness counts uses, by a set and by a load, whose value it hands out", async () => {
+  const unhandled = vi.fn<(error: unknown) => void>();
+  process.on("unhandledRejection", unhandled);
+  const weigh = vi.fn<() => number>(() => 1);
+  const cache = new Cache((_: string, context) => String((context.idleMs = 50)), { maxEntries: 10, weigh });
+  await expect(cache.load("a")).resolves.toBe("50");
+  await turn();
+  process.off("unhandledRejection", unhandled);
+  const refused = new TypeError("idleMs needs a cache with freshness, got 50");
+  expect(unhandled.mock.calls.map(([error]) => error)).toEqual([refused]);
+  cache.set("b", "good");
+  expect(() => cache.set("b", "bad", { idleMs: 50 })).toThrow(refused);
+  expect(() => cache.set("b", "bad", { idleMs: Infinity })).toThrow(TypeError);
+  cache.set("c", "good", { idleMs: undefined });
+  expect([[...cache], weigh.mock.calls.length]).toEqual([
+    [
+      ["b", "good"],
+      ["c", "good"],
+    ],
+    2,
+  ]);
+});
+
 it("changes nothing by a set whose weigh throws", async () => {
   const { cache, loads } = stage({
     weigh: (value) => {

@@ -115,7 +115,7 @@ export class Cache<K, V> {
     return entry.promise;
   }
 
-  /** Keeps this value, whatever is being loaded. Throws what `weigh` throws; then all is as it was. */
+  /** Keeps this value, whatever is being loaded. Throws for bad options, and what `weigh` throws; then all is as it was. */
   set(key: K, value: V, options: KeepOptions = {}): void {
     this.#keep(this.#id(key), key, "value", value, options);
   }
@@ -280,7 +280,7 @@ export class Cache<K, V> {
     try {
       if (load.entry.load === load) this.#keep(key, input, "value", value, load, load);
     } catch (error) {
-      void Promise.reject(error); // of `weigh`, or a bad `ttlMs`: the value is right all the same
+      void Promise.reject(error); // of `weigh`, or a bad option: the value is right all the same
     }
     this.#end(load);
     return value;
@@ -323,6 +323,8 @@ export class Cache<K, V> {
     const { maxEntries, maxWeight = Infinity, weigh, freshness, ttlMs: usualMs } = this.#options;
     const absentMs = value === undefined || value === null ? freshness?.absentTtlMs : undefined;
     const ttlMs = checkMs("ttlMs", options.ttlMs ?? absentMs ?? usualMs ?? Infinity);
+    if (freshness === undefined && options.idleMs !== undefined)
+      throw new TypeError(`idleMs needs a cache with freshness, got ${options.idleMs}`);
     const weight =
       weigh === undefined || kept === "failure" ? 1 : checkInteger("weight", weigh(value, key), { min: 0 });
     const now = this.#now();

@@ -168,6 +168,26 @@ it("forgets what was not used for idleMs, and keeps what is used", async () => {
   expect(cache.has("key")).toBe(false);
 });
 
+it("lets the load and whoever sets a value say for how long it may be idle", async () => {
+  const clock = new VirtualClock();
+  const cache = new Cache((key: number, context) => (context.idleMs = key), {
+    maxEntries: 10,
+    clock,
+    freshness: freshness({ idleMs: 100 }),
+  });
+  await cache.load(200);
+  cache.set(50, 50, { idleMs: 50 });
+  cache.set(100, 100);
+  const kept: number[][] = [];
+  for (let ms = 0; ms < 200; ms += 50) {
+    await clock.advance(49);
+    kept.push([...cache].map(([key]) => key));
+    await clock.advance(1);
+  }
+  expect([kept, [...cache]]).toEqual([[[200, 50, 100], [200, 100], [200], [200]], []]);
+  expect(() => cache.set(1, 1, { idleMs: -1 })).toThrow("idleMs must be >= 0, got -1");
+});
+
 it("never keeps what is used longer than its ttlMs", async () => {
   const { cache, clock, loads } = stage({ idleMs: 300 });
   await fill(cache, loads, "value");
