@@ -301,6 +301,15 @@ it("ends at the deadline though an attempt ignores its signal, and counts what i
   expect(policy.stats()).toMatchObject({ attempts: 1, abandoned: 0, lateErrors: 1 });
 });
 
+it("takes an attempt that ends with its signal for no late error", async () => {
+  const clock = new VirtualClock();
+  const policy = retry({ deadline: 250, clock });
+  const ended = expect(policy.run(({ signal }) => sleep(1_000, { signal, clock }))).rejects.toThrow(TimeoutError);
+  await clock.advance(250);
+  await ended;
+  expect(policy.stats()).toMatchObject({ attempts: 1, abandoned: 0, lateErrors: 0 });
+});
+
 it("leaves neither timer nor listener of its deadline once it has an answer", async () => {
   const clock = new VirtualClock();
   const { signal } = new AbortController();
