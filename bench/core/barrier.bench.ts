@@ -1,6 +1,6 @@
 // Against the floor: a counter and one promise for each round, which knows neither signals nor timeouts nor who is missing.
-import { compare, weigh } from "../../../../bench/harness.ts";
-import { Barrier } from "./barrier.ts";
+import { Barrier } from "sluice";
+import { compare, weigh } from "../harness.ts";
 
 class Floor {
   readonly #parties: number;

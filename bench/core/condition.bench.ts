@@ -1,7 +1,6 @@
 // Against the floor: an array of resolvers beside a mutex that is another, which knows neither signals nor timeouts.
-import { compare, weigh } from "../../../../bench/harness.ts";
-import { Condition } from "./condition.ts";
-import { Mutex } from "./mutex.ts";
+import { Condition, Mutex } from "sluice";
+import { compare, weigh } from "../harness.ts";
 
 class FloorMutex {
   #isLocked = false;
