@@ -17,9 +17,9 @@ import type { Outcome } from "../storage/calls.ts";
 import type { Reader, StoredNotification } from "../storage/reader.ts";
 import { roundOf } from "../storage/queues.ts";
 import { AttemptError } from "./attempt-error.ts";
-import type { EventCache } from "./event-cache.ts";
 import type { Delivery, Journal } from "./journal.ts";
 import { enter } from "./phases.ts";
+import type { RecentEvents } from "./recent-events.ts";
 
 export interface DelivererOptions {
   readonly channel: Channel;
@@ -27,7 +27,7 @@ export interface DelivererOptions {
   readonly users: ReadonlyMap<string, User>;
   readonly renderer: Renderer;
   readonly reader: Reader;
-  readonly events: EventCache;
+  readonly events: RecentEvents;
   readonly journal: Journal;
   /** By provider. */
   readonly breakers: KeyedCircuitBreaker;
@@ -104,7 +104,7 @@ export class Deliverer {
 
   async #send({ stored, user, address, signal }: Errand): Promise<Receipt> {
     const { channel, renderer, events } = this.#options;
-    const event = events.get(stored.event);
+    const event = (await events.load(stored.event))?.event;
     if (event === undefined) throw new SendError("its event is gone", { kind: "permanent", providerFault: false });
     const content = renderer.render(stored, event, user);
     enter("send");

@@ -18,9 +18,9 @@ import { Reader, type Standing } from "../storage/reader.ts";
 import { openStore } from "../storage/store.ts";
 import { providerBreakers } from "./breakers.ts";
 import { Deliverer } from "./deliverer.ts";
-import { EventCache } from "./event-cache.ts";
 import { Expander } from "./expander.ts";
 import { Journal } from "./journal.ts";
+import { recentEvents } from "./recent-events.ts";
 import type { RunCounts } from "./run-counts.ts";
 import { Upkeep } from "./upkeep.ts";
 
@@ -86,7 +86,7 @@ export class Dispatcher {
     const { renderer, faults } = compileTemplates(config.templates, channels);
     if (faults.length > 0) throw new Error(`a template can't be used: ${faults[0]?.message}`);
     const rules = indexRules(config, channels);
-    const events = new EventCache((n) => reader.event(n));
+    const events = recentEvents((n) => reader.event(n), clock);
     const expander = new Expander({ rules, events, journal, log });
     const shared = { limits, users: rules.users, renderer, reader, events, journal, clock, random };
     const common = {

@@ -3,13 +3,13 @@ import type { ClaimedJob } from "@sluice/jobs";
 import type { Logger } from "pino";
 import type { Event, Planned } from "../model.ts";
 import { plan, type RuleIndex } from "../rules/match.ts";
-import type { EventCache } from "./event-cache.ts";
 import type { Journal } from "./journal.ts";
 import { enter } from "./phases.ts";
+import type { RecentEvents } from "./recent-events.ts";
 
 export interface ExpanderOptions {
   readonly rules: RuleIndex;
-  readonly events: EventCache;
+  readonly events: RecentEvents;
   readonly journal: Journal;
   readonly log: Logger;
 }
@@ -27,11 +27,12 @@ export class Expander {
     const { events, journal } = this.#options;
     const claim = { id: job.id, token: job.token };
     const n = Number(job.payload);
-    const event = events.get(n);
-    if (event === undefined) {
+    const stored = await events.load(n);
+    if (stored === undefined) {
       await journal.abandon(n, "the event is gone", claim);
       return;
     }
+    const { event } = stored;
     const planned = this.#plan(n, event);
     if (typeof planned === "string") await journal.abandon(n, planned, claim);
     else await journal.expand(claim, n, event, planned);
