@@ -127,6 +127,40 @@ it("keeps an event while a notification of it is dead, and forgets it a day afte
   expect(await journal.accept([event])).toEqual([{ outcome: "accepted" }]);
 });
 
+it("looks again a minute after a round that failed", async () => {
+  await journal.accept([event]);
+  await crash(EXPAND_QUEUE);
+  const list = store.list.bind(store);
+  store.list = () => {
+    store.list = list;
+    return Promise.reject(new Error("no disk"));
+  };
+  upkeep.start();
+  await clock.advance(59_999);
+  expect(journal.counts.failedEvents).toBe(0);
+  await clock.advance(2);
+  expect(journal.counts.failedEvents).toBe(1);
+});
+
+it("stops when the round under way has ended, which it lets skip what is left", async () => {
+  const { promise: answered, resolve: answer } = Promise.withResolvers<[]>();
+  let asked = 0;
+  store.list = () => {
+    asked += 1;
+    return answered;
+  };
+  upkeep.start();
+  await clock.advance(1);
+  let isStopped = false;
+  const stopped = upkeep.stop().then(() => (isStopped = true));
+  await clock.advance(120_000);
+  expect(isStopped).toBe(false);
+  answer([]);
+  await stopped;
+  expect(asked).toBe(1);
+  expect(clock.timers).toBe(0);
+});
+
 it("stops for good, also before it was started", async () => {
   await upkeep.stop();
   expect(clock.timers).toBe(0);

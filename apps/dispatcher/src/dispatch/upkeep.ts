@@ -5,7 +5,7 @@
 import type { JobRecord } from "@sluice/jobs";
 import type { SqliteStore } from "@sluice/jobs/sqlite";
 import type { Logger } from "pino";
-import type { Clock, Timer } from "sluice";
+import { type Clock, type Schedule, schedule } from "sluice";
 import { channelQueue, EXPAND_QUEUE, roundOf } from "../storage/queues.ts";
 import type { Journal } from "./journal.ts";
 
@@ -28,9 +28,8 @@ const PAGE = 1_000;
 
 export class Upkeep {
   readonly #options: UpkeepOptions;
-  #timer: Timer | undefined;
-  #round: Promise<void> = Promise.resolve();
-  #isStopped = false;
+  readonly #end = new AbortController();
+  #rounds: Schedule | undefined;
   /** Up to which event, and since when, each old one has been looked at. */
   #pruned = { last: 0, since: -Infinity };
 
@@ -39,27 +38,24 @@ export class Upkeep {
   }
 
   start(): void {
-    this.#round = this.#run();
+    const { clock, log } = this.#options;
+    this.#rounds = schedule({ delayMs: EVERY_MS, firstAfterMs: 0 }, () => this.#run(), {
+      signal: this.#end.signal,
+      onError: (error) => log.warn({ err: error }, "upkeep failed and is tried again later"),
+      background: true,
+      clock,
+    });
   }
 
   /** Resolves when the round under way has ended. Idempotent. */
   async stop(): Promise<void> {
-    this.#isStopped = true;
-    this.#timer?.cancel();
-    await this.#round;
+    this.#end.abort();
+    await this.#rounds?.drain();
   }
 
   async #run(): Promise<void> {
-    const { clock, log } = this.#options;
-    try {
-      await this.#bury();
-      await this.#prune();
-    } catch (error) {
-      log.warn({ err: error }, "upkeep failed and is tried again later");
-    }
-    if (this.#isStopped) return;
-    const task = { onTimer: (): void => void (this.#round = this.#run()) };
-    this.#timer = clock.setTimer(EVERY_MS, task, { background: true });
+    await this.#bury();
+    await this.#prune();
   }
 
   async #bury(): Promise<void> {
@@ -76,7 +72,7 @@ export class Upkeep {
   /** Those that were given up before are among them, until the store forgets them. */
   async *#putAside(queue: string): AsyncGenerator<JobRecord> {
     const { store } = this.#options;
-    for (let after: string | undefined, more = true; more && !this.#isStopped;) {
+    for (let after: string | undefined, more = true; more && !this.#end.signal.aborted;) {
       const page = await store.list({ queue, states: ["quarantined", "dead"] }, { limit: PAGE, after });
       yield* page;
       after = page.at(-1)?.id;
@@ -89,7 +85,7 @@ export class Upkeep {
     const before = Math.floor(clock.wallNow()) - RETENTION_MS;
     // What has dead notifications is kept, and looked at again but once a day: they may have been redriven meanwhile.
     if (before - this.#pruned.since >= DAY_MS) this.#pruned = { last: 0, since: before };
-    for (let more = true; more && !this.#isStopped;) {
+    for (let more = true; more && !this.#end.signal.aborted;) {
       const page = await journal.prune({ before, after: this.#pruned.last, max: PRUNED_AT_ONCE });
       this.#pruned.last = page.last;
       ({ more } = page);

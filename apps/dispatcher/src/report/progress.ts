@@ -1,5 +1,5 @@
 /** How far a run has come: one block that is drawn over itself on a terminal, a line now and then elsewhere. */
-import { systemClock, type Clock, type Timer } from "sluice";
+import { type Clock, type Schedule, schedule, systemClock } from "sluice";
 import { SETTLED_STATUSES, type RunCounts } from "../dispatch/run-counts.ts";
 import type { Standing } from "../storage/reader.ts";
 import { count } from "./numbers.ts";
@@ -22,7 +22,7 @@ export class Progress {
   readonly #output: ProgressOutput;
   readonly #source: ProgressSource;
   readonly #clock: Clock;
-  #timer: Timer | undefined;
+  #drawing: Schedule | undefined;
   #drawn = "";
 
   constructor(output: ProgressOutput, source: ProgressSource, clock: Clock = systemClock) {
@@ -33,14 +33,15 @@ export class Progress {
 
   /** Idempotent. */
   start(): void {
-    if (this.#timer === undefined) this.#watch();
+    const everyMs = this.#isBlock ? BLOCK_MS : LINE_MS;
+    this.#drawing ??= schedule({ everyMs }, () => this.#draw(), { clock: this.#clock, background: true });
   }
 
   /** Draws the last state and leaves it there. Idempotent. */
   stop(): void {
-    if (this.#timer === undefined) return;
-    this.#timer.cancel();
-    this.#timer = undefined;
+    if (this.#drawing === undefined) return;
+    this.#drawing.abort();
+    this.#drawing = undefined;
     this.#draw();
     this.#drawn = "";
   }
@@ -51,17 +52,6 @@ export class Progress {
     const block = this.#drawn;
     this.#drawn = "";
     if (block !== "" && this.#isBlock) this.#draw();
-  }
-
-  #watch(): void {
-    const delayMs = this.#isBlock ? BLOCK_MS : LINE_MS;
-    const task = {
-      onTimer: (): void => {
-        this.#draw();
-        this.#watch();
-      },
-    };
-    this.#timer = this.#clock.setTimer(delayMs, task, { background: true });
   }
 
   #draw(): void {
