@@ -2,7 +2,7 @@
 import type { Server } from "node:http";
 import { serve } from "@hono/node-server";
 import type { Hono } from "hono";
-import { type Clock, systemClock } from "sluice";
+import { type Clock, shutdown } from "sluice";
 import { problem } from "../intake/problem.ts";
 import { CommandError, systemReason } from "./failure.ts";
 
@@ -16,10 +16,10 @@ export interface Listening {
 /** A client that is slow, or has forgotten us, must not hold up a stop. */
 const CLOSE_MS = 3_000;
 
-export async function listen(app: Hono, host: string, port: number, clock: Clock = systemClock): Promise<Listening> {
-  let isClosing = false;
+export async function listen(app: Hono, host: string, port: number, clock?: Clock): Promise<Listening> {
+  const stopping = shutdown({ timeoutMs: CLOSE_MS, phaseMs: { intake: CLOSE_MS }, clock });
   const fetch = (request: Request): Response | Promise<Response> =>
-    isClosing ? problem("store-unavailable", "the dispatcher is stopping") : app.fetch(request);
+    stopping.signal.aborted ? problem("store-unavailable", "the dispatcher is stopping") : app.fetch(request);
   const { promise: bound, resolve, reject } = Promise.withResolvers<number>();
   const server = serve({ fetch, hostname: host, port }, (info) => resolve(info.port)) as Server;
   server.once("error", reject);
@@ -27,18 +27,11 @@ export async function listen(app: Hono, host: string, port: number, clock: Clock
     const hint = port === 0 ? "" : "; --port 0 takes any that is free";
     throw new CommandError(`can't listen on ${host}, port ${port}: ${systemReason(error)}${hint}`, 1, { cause: error });
   });
-  let closed: Promise<void> | undefined;
+  stopping.add("http", server);
   return {
     address: `http://${host.includes(":") ? `[${host}]` : host}:${actual}`,
-    close() {
-      isClosing = true;
-      return (closed ??= new Promise((done) => {
-        const timer = clock.setTimer(CLOSE_MS, { onTimer: () => server.closeAllConnections() });
-        server.close(() => {
-          timer.cancel();
-          done();
-        });
-      }));
+    async close() {
+      await stopping.stop();
     },
   };
 }
