@@ -1,4 +1,7 @@
-/** SIGTERM and Ctrl-C: the first asks to stop in order, the second ends the process where it stands. */
+/**
+ * SIGTERM and Ctrl-C: the first asks to stop in order, the second ends the process where it stands. The signals of
+ * `shutdown` won't do: they never end the process, and take an echo for haste.
+ */
 import { systemClock } from "sluice";
 
 export interface StopSignal {

@@ -68,7 +68,7 @@ class InProcessChannel implements SinkChannel {
   }
 }
 
-/** The promise's outcome, unless a signal aborts first. */
+/** The promise's outcome, unless a signal aborts first. Not `timeout`: this call has been made, and may have aborted. */
 async function unless<T>(promise: Promise<T>, signals: readonly AbortSignal[]): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const watches = signals.map((signal) => [signal, () => reject(signal.reason)] as const);
