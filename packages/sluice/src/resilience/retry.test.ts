@@ -128,7 +128,7 @@ it("tells each attempt its number, and all of them the same idempotency key", as
 
 it("J43: waits for the longer of the backoff and what the error asks for", async () => {
   const { startedAt } = await follow(({ attempt }) =>
-    unavailable({ retryAfterMs: [5_000, 50, -1, Number.NaN][attempt - 1] }),
+    unavailable({ retryAfterMs: [5_000, 50, Number.NaN, -1][attempt - 1] }),
   );
   expect(startedAt).toEqual([0, 5_000, 5_200, 5_600]);
   const never = await follow(() => unavailable({ retryAfterMs: Infinity }));
