@@ -9,11 +9,14 @@ export interface ManualClock extends Clock {
   advance(ms: number): Promise<void>;
 }
 
+/** What is asked of a queue, whoever made it. */
+export type AnyQueue<T> = Pick<BoundedQueue<T>, keyof BoundedQueue<T>>;
+
 export interface QueueSubject {
   /** Opens the titles: `PriorityQueue`. */
   readonly name: string;
   /** Items that are put without options must leave in the order of coming. */
-  readonly open: <T>(capacity: number, options: QueueOptions<T>) => BoundedQueue<T>;
+  readonly open: <T>(capacity: number, options: QueueOptions<T>) => AnyQueue<T>;
   readonly newClock: () => ManualClock;
   /** What it doesn't do, and why. Cases that need it are replaced by what holds instead. */
   readonly lacks?: QueueLacks | undefined;
@@ -31,7 +34,7 @@ export interface QueueCase {
 }
 
 export interface Stage {
-  readonly open: <T = string>(capacity: number, options?: QueueOptions<T>) => BoundedQueue<T>;
+  readonly open: <T = string>(capacity: number, options?: QueueOptions<T>) => AnyQueue<T>;
   readonly clock: ManualClock;
 }
 

@@ -5,7 +5,7 @@ import { VirtualClock } from "../../testing/virtual-clock.ts";
 import { DelayQueue } from "../delay-queue.ts";
 import { PriorityQueue } from "../priority-queue.ts";
 import { Queue } from "../queue.ts";
-import { queueCases, type QueueSubject } from "./index.ts";
+import { queueCases, type QueueSubject } from "./queue-cases.ts";
 
 const newClock = (): VirtualClock => new VirtualClock();
 

@@ -1,8 +1,7 @@
 /** What becomes of an item that finds no room. */
 import { QueueFullError } from "../../errors.ts";
-import type { BoundedQueue } from "../queue-contract.ts";
 import type { WhenFull } from "../queue-options.ts";
-import { type Facts, outcome, same, thrown } from "./case.ts";
+import { type AnyQueue, type Facts, outcome, same, thrown } from "./case.ts";
 
 export const filling: Facts = {
   "rejects a put without room when told to": async ({ open }) => {
@@ -84,10 +83,10 @@ export const filling: Facts = {
   },
 
   "believes the function's answer only if room and end are still as they were": async ({ open }) => {
-    const roomy: BoundedQueue<string> = open(1, { whenFull: () => (roomy.poll(), "reject") });
+    const roomy: AnyQueue<string> = open(1, { whenFull: () => (roomy.poll(), "reject") });
     roomy.offer("in");
     same([await outcome(roomy.put("next")), roomy.poll()], [true, "next"]);
-    const closing: BoundedQueue<string> = open(1, { whenFull: () => (closing.close(), "wait") });
+    const closing: AnyQueue<string> = open(1, { whenFull: () => (closing.close(), "wait") });
     closing.offer("in");
     same([await outcome(closing.put("next")), closing.stats().waitingProducers], ["CLOSED", 0]);
   },

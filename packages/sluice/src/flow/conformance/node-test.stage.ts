@@ -2,7 +2,7 @@
 import { test } from "node:test";
 import { VirtualClock } from "../../testing/virtual-clock.ts";
 import { Queue } from "../queue.ts";
-import { queueCases } from "./index.ts";
+import { queueCases } from "./queue-cases.ts";
 
 const subject = {
   name: "Queue",

@@ -1,8 +1,7 @@
 /** Long random walks: each item must go one way, whatever is done in between. */
-import type { BoundedQueue } from "../queue-contract.ts";
 import type { WhenFull } from "../queue-options.ts";
 import type { Reservation } from "../reserve.ts";
-import { type Facts, same, type Stage } from "./case.ts";
+import { type AnyQueue, type Facts, same, type Stage } from "./case.ts";
 
 export const walking: Facts = Object.fromEntries(
   (["wait", "reject", "drop-newest", "drop-oldest"] as const).map((whenFull) => [
@@ -60,7 +59,7 @@ async function walk({ open, clock }: Stage, whenFull: WhenFull, seed: number): P
   same([accepted - taken - undelivered, waitingConsumers, waitingProducers, reserved, clock.timers], [0, 0, 0, 0, 0]);
 }
 
-function end(queue: BoundedQueue<number>, how: number): void {
+function end(queue: AnyQueue<number>, how: number): void {
   if (how === 0) queue.fail("failed");
   else if (how === 1) queue.close();
 }

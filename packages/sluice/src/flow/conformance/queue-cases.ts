@@ -1,7 +1,6 @@
 /**
- * What every queue must do, as cases for any test runner:
- *
- *     for (const { title, run } of queueCases(subject)) it(title, run);
+ * What every queue must do, as cases for any test runner: `for (const { title, run } of queueCases(subject)) it(title, run)`.
+ * For who writes a queue of their own with this contract, or one around ours.
  */
 import { type Conditional, type Facts, type QueueCase, type QueueSubject, type Stage } from "./case.ts";
 import { consuming } from "./consuming.ts";
@@ -11,8 +10,9 @@ import { passing } from "./passing.ts";
 import { reserving } from "./reserving.ts";
 import { walking } from "./walking.ts";
 
-export type { QueueCase, QueueSubject } from "./case.ts";
+export type { AnyQueue, ManualClock, QueueCase, QueueLacks, QueueSubject } from "./case.ts";
 
+/** A case passes if what its `run` returns resolves. Each makes its own queue and its own clock. */
 export function queueCases(subject: QueueSubject): QueueCase[] {
   return [passing, filling, reserving, ending, consuming, walking].flatMap((facts) => toCases(facts, subject));
 }
