@@ -48,6 +48,10 @@ interface Hooks {
   readonly AsyncResource: new (type: string) => { runInAsyncScope<R>(fn: () => R): R };
 }
 
+export function hasAsyncContext(): boolean {
+  return (globalThis as Runtime).process?.getBuiltinModule !== undefined;
+}
+
 /** Before Node 24 the first use of a context made every promise of the process several times slower. */
 export function isContextFree(): boolean {
   return Number.parseInt((globalThis as Runtime).process?.versions?.node ?? "0", 10) >= 24;

@@ -3,6 +3,7 @@
  * What has no name costs one comparison.
  */
 import { checkString } from "./check.ts";
+import { probe } from "./probe.ts";
 
 export type Stats = Readonly<Record<string, number | string | boolean>>;
 
@@ -40,6 +41,7 @@ export function register(kind: string, { name, dependency }: NameOptions, target
   entries.add(entry);
   byTarget.set(target, entry);
   gone.register(target, entry);
+  probe?.named(entry);
 }
 
 /** What `target` was registered as, if it has a name. */

@@ -3,6 +3,7 @@
  * then both are undefined, and each place that would tell costs one comparison.
  */
 import type { Task } from "../policy.ts";
+import type { NamedEntry } from "./names.ts";
 
 /** Told of what is held and who waits. Says nothing back and throws nothing. */
 export interface Probe {
@@ -28,6 +29,8 @@ export interface Probe {
   enter<T>(fn: () => T): T;
   /** A fan-out began whose calls are `width` in all, by a fan-out in each branch of others, `depth` deep. */
   fannedOut(width: number, depth: number): void;
+  /** Something was made that has a name. */
+  named(entry: NamedEntry): void;
 }
 
 /** What these mean is said where they are heard, in `observe/events.ts`. */

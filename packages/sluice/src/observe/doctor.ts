@@ -16,7 +16,7 @@ import { stalledParties } from "./checks/parties.ts";
 import { multiplies } from "./checks/repeats.ts";
 import { tooOld } from "./checks/stale.ts";
 import { currentLedger } from "./enable.ts";
-import { type Exam, lookAround } from "./exam.ts";
+import { type Exam, lookAround, lookAtLevel } from "./exam.ts";
 import type { Report } from "./report.ts";
 
 export interface DoctorOptions {
@@ -90,6 +90,7 @@ export function doctor(options: DoctorOptions = {}): Report[] {
     lenders: ledger?.lenders() ?? [],
     unseen: [...(ledger?.unseen.values() ?? [])],
     widest: ledger?.widest,
+    nests: ledger?.nesting?.nests.map((nest) => nest.map((level) => lookAtLevel(clock, level))),
   };
   return CHECKS.flatMap((check) => check(exam));
 }

@@ -67,6 +67,7 @@ class Watching implements Watch, TimerTask {
     this.#clock = clock;
     this.ledger = new Ledger(clock, stacks, () => this.#look());
     setProbe(this.ledger);
+    this.ledger.nesting?.start();
     this.#stopListening = onEvent(({ name, subject, detail }) => {
       if (name === "failed") this.ledger.failed(subject, detail);
     });
@@ -78,6 +79,7 @@ class Watching implements Watch, TimerTask {
     this.#timer?.cancel();
     current = undefined;
     setProbe(undefined);
+    this.ledger.nesting?.stop();
     this.#stopListening();
   }
 

@@ -3,6 +3,7 @@ import type { Clock } from "../clock/clock.ts";
 import { namedEntries, type Stats } from "../internal/names.ts";
 import { remember, type Trail } from "./history.ts";
 import type { FanOut, Lender, Unseen } from "./ledger.ts";
+import { type Level, REPEATED } from "./nesting.ts";
 import { type Readings, readingsOf } from "./readings.ts";
 import type { Subject } from "./subject.ts";
 
@@ -15,6 +16,9 @@ export interface Look {
   readonly readings: Readings;
   readonly trail: Trail;
 }
+
+/** A layer that repeats calls, by itself or among those around and within it. */
+export type LayerLook = Pick<Look, "subject" | "dependency" | "stats" | "trail">;
 
 export interface Thresholds {
   readonly maxHeldMs: number;
@@ -34,6 +38,8 @@ export interface Exam {
   readonly lenders: readonly Lender[];
   readonly unseen: readonly Unseen[];
   readonly widest: FanOut | undefined;
+  /** Each the outermost first. Undefined unless `enable` is on, in a runtime with async context. */
+  readonly nests: readonly (readonly LayerLook[])[] | undefined;
   readonly now: number;
   readonly thresholds: Thresholds;
 }
@@ -56,4 +62,13 @@ export function lookAround(clock: Clock): Look[] {
     }
   }
   return looks;
+}
+
+/** Looks at a layer of a nest, with stats as the layer tells them of itself. */
+export function lookAtLevel(clock: Clock, level: Level): LayerLook {
+  const { layer, calls, attempts } = level;
+  const { kind, name, dependency } = layer;
+  const stats = { attempts, [String(REPEATED.get(kind))]: attempts - calls };
+  const trail = remember(clock, level, { at: clock.now(), depth: 0, ageMs: 0, stats }, undefined);
+  return { subject: { kind, name }, dependency, stats, trail };
 }

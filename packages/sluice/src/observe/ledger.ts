@@ -3,9 +3,13 @@
  * collected unreleased is known by that.
  */
 import type { Clock } from "../clock/clock.ts";
+import { hasAsyncContext } from "../internal/async-context.ts";
+import type { NamedEntry } from "../internal/names.ts";
 import type { Probe } from "../internal/probe.ts";
 import type { Task } from "../policy.ts";
 import { Activity, currentActivity, inActivity } from "./activity.ts";
+import { endWith } from "./end-with.ts";
+import { Nesting } from "./nesting.ts";
 import { type Subject, subjectOf, titleOf } from "./subject.ts";
 
 /** A permit, a guard or a slot that was given out and not yet given back. */
@@ -74,6 +78,8 @@ export class Ledger implements Probe {
   widest: FanOut | undefined;
   /** By title, whoever failed last at the end. */
   readonly unseen: Map<string, Unseen> = new Map();
+  /** Undefined where the runtime has no async context. */
+  readonly nesting: Nesting | undefined = hasAsyncContext() ? new Nesting() : undefined;
   readonly #clock: Clock;
   readonly #stacks: boolean;
   readonly #onJoin: () => void;
@@ -182,6 +188,10 @@ export class Ledger implements Probe {
     if (depth > 1 && width > (this.widest?.width ?? 0)) this.widest = { width, depth, ...this.#origin() };
   }
 
+  named(entry: NamedEntry): void {
+    this.nesting?.watch(entry);
+  }
+
   /** Something failed, and nobody but who watches hears of it. */
   failed(subject: Subject, error: unknown): void {
     const key = titleOf(subject);
@@ -209,19 +219,6 @@ export class Ledger implements Probe {
 
   #origin(): Origin {
     return { stack: this.#stacks ? callers() : "", by: currentActivity() };
-  }
-}
-
-/** Calls `onEnd` when what `fn` returned has settled. A thenable is asked once, as whoever awaits it would. */
-function endWith<T>(onEnd: () => void, fn: () => T | PromiseLike<T>): T | PromiseLike<T> {
-  let isOpen = false;
-  try {
-    const result = fn();
-    if (typeof (result as PromiseLike<T> | undefined)?.then !== "function") return result;
-    isOpen = true;
-    return Promise.resolve(result).finally(onEnd);
-  } finally {
-    if (!isOpen) onEnd();
   }
 }
 

@@ -39,7 +39,7 @@ const PLAIN: WaitOptions = {};
 class Composition<P extends readonly Policy[]> implements Composed<P> {
   readonly layers: readonly Policy[];
   readonly problems: readonly ComposeProblem[];
-  readonly #layers: Layers;
+  #layers: Layers;
 
   constructor(policies: readonly Policy[]) {
     if (policies.length === 0) throw new RangeError("policies must be at least 1, got 0");
@@ -59,6 +59,11 @@ class Composition<P extends readonly Policy[]> implements Composed<P> {
 
   stats(): ComposedStats {
     return { order: this.#order, problems: this.problems.length };
+  }
+
+  /** For `sluice/observe`, when layers are given another `run` or back their own. */
+  restage(): void {
+    this.#layers = toLayers(this.layers);
   }
 
   run<T>(
