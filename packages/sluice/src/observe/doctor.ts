@@ -30,7 +30,11 @@ export interface DoctorOptions {
   readonly maxLine?: number | undefined;
   /** A fan-out within others may make so many calls in all before it is reported. Needs `enable`. An integer >= 1. @default 20 */
   readonly maxWidth?: number | undefined;
-  /** Calls that may come of one by retries and hedges, over all layers before a dependency. At least 1. @default 3 */
+  /**
+   * Calls that may come of one by retries, hedges and failovers. With `enable`, where the runtime has async context, over
+   * all layers that are called within each other; else over all before one dependency, by a guess from their totals. At
+   * least 1. @default 3
+   */
   readonly maxAmplification?: number | undefined;
   /** A load that others join may take this long. At least 0. @default 30_000 */
   readonly maxFlightMs?: number | undefined;

@@ -36,6 +36,9 @@ let current: Watching | undefined;
  * Who somebody is goes by async context: `run` of whatever admits work makes an identity, and so do `activity` and the
  * tasks of a `TaskGroup`. A bare `acquire` outside all of these has none: it counts for what is held too long or lost,
  * but no ring of waits can be seen through it. Runtimes without `AsyncLocalStorage` know no identities at all.
+ *
+ * Until it is disabled, retries, hedges and failovers with a name have a `run` of their own, which tells the doctor what
+ * is called within their attempts. Without `AsyncLocalStorage` they keep that of their class.
  */
 export function enable(options: EnableOptions = {}): Watch {
   if (current !== undefined) throw new Error("watching is enabled already: disable the other watch first");
