@@ -54,3 +54,23 @@ it("rejects with the first error, and starts nothing more", async () => {
   await turn();
   expect(started).toEqual([1, 2]);
 });
+
+it("aborts what runs at the first error, and tells of a later one", async () => {
+  const [first, late] = [new Error("first"), new Error("late")];
+  const told: unknown[] = [];
+  const reasons: unknown[] = [];
+  const all = forEachLimit(
+    [1, 2, 3],
+    2,
+    async (item, { signal }) => {
+      await turn();
+      if (item === 1) throw first;
+      reasons.push(signal.reason);
+      throw late;
+    },
+    { onLateError: (error) => told.push(error) },
+  );
+  await expect(all).rejects.toBe(first);
+  await turn();
+  expect([reasons, told]).toEqual([[first], [late]]);
+});

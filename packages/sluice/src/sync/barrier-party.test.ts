@@ -42,6 +42,18 @@ it("leaves with its block, also by an error", async () => {
   expect(barrier.parties).toBe(1);
 });
 
+it("waits no longer than it was told, and breaks the round of the others with its leaving", async () => {
+  const clock = new VirtualClock();
+  const barrier = new Barrier(1, { clock });
+  const party = barrier.register("slow");
+  const wait = party.wait({ timeoutMs: 10 });
+  const late = expect(wait).rejects.toMatchObject({ code: "TIMEOUT", timeoutMs: 10 });
+  await clock.advance(10);
+  await late;
+  await expect(barrier.wait()).rejects.toThrow(BrokenBarrierError);
+  expect(clock.timers).toBe(0);
+});
+
 it("arrives without waiting, and completes the round when it is the last", async () => {
   const actions: number[] = [];
   const barrier = new Barrier(2, { action: (generation) => actions.push(generation) });
