@@ -6,6 +6,7 @@ import { BatchAnswerError } from "../errors.ts";
 import { namedEntries } from "../internal/names.ts";
 import { abortCases, type AbortSubject } from "../testing/abort-suite.ts";
 import { turn } from "../testing/turn.ts";
+import { unhandledIn } from "../testing/unhandled.stage.ts";
 import type { BatchAnswer, BatchContext, Batched, BatcherOptions, BatchSchedule } from "./batch-options.ts";
 import { batch, Batcher } from "./batch.ts";
 import { byKey } from "./by-key.ts";
