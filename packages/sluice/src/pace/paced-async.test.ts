@@ -182,6 +182,22 @@ it("throttles with a result for each call", async () => {
   expect(await outcomes(calls)).toEqual(["1 at 0", "3 at 100", "3 at 100"]);
 });
 
+it("throttles by its options, with one listener while a call waits, and rejects that at the abort", async () => {
+  const clock = new VirtualClock();
+  const life = new AbortController();
+  const options = { leading: false, superseded: "reject", signal: life.signal, clock } as const;
+  const show = throttleAsync((value: number) => value, 100, options);
+  const calls = [show(1), show(2)];
+  expect(await outcomes(calls)).toEqual(["Superseded", "pending"]);
+  expect(getEventListeners(life.signal, "abort")).toHaveLength(1);
+  await clock.advance(100);
+  expect(await calls[1]).toBe(2);
+  const last = expect(show(3)).rejects.toBe("left");
+  life.abort("left");
+  await last;
+  expect([clock.timers, getEventListeners(life.signal, "abort").length]).toEqual([0, 0]);
+});
+
 it("C134: with latest, delivers no result of an older run after that of a newer one, and aborts the older run", async () => {
   const clock = new VirtualClock();
   const shown: string[] = [];
