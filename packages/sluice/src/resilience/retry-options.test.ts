@@ -111,6 +111,7 @@ it("tries again after a result that is not wanted, and resolves with the last on
   expect([ready.result, ready.startedAt]).toEqual(["ready", [0, 100, 300]]);
   const asked = await follow(() => Promise.resolve("pending"), { retryResult: isPending, retries: 1 });
   expect([asked.result, asked.startedAt]).toEqual(["pending", [0, 100]]);
+  await expect(retry({ retries: 0, retryResult: isPending }).run(() => "pending")).resolves.toBe("pending");
   const short = await follow(() => "pending", { retryResult: isPending, deadline: 250 });
   expect([short.result, short.startedAt]).toEqual(["pending", [0, 100]]);
   const spent = { onCall() {}, trySpend: () => false };
