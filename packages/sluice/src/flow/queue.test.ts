@@ -262,6 +262,7 @@ it("tells the age of an item that is alone and has no stamp from when somebody l
 it("tells rates since a look that is a second old at least, whoever looks more often", async () => {
   const clock = new VirtualClock();
   const queue = new Queue<number>(100, { clock });
+  expect(queue.stats()).toMatchObject({ acceptedPerSecond: 0, takenPerSecond: 0 });
   for (let second = 0; second < 3; second += 1) {
     for (let item = 0; item < 10; item += 1) queue.offer(item);
     queue.pollBatch(4);
