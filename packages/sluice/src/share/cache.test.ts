@@ -278,6 +278,29 @@ it("lets the load and whoever sets a value say how long it is kept", async () =>
   expect(cache.has(50)).toBe(false);
 });
 
+it("hands a load what was kept until now, a value and no failure", async () => {
+  const clock = new VirtualClock();
+  const rules = freshness({ staleOnErrorMs: 1_000, failureTtlMs: 10 });
+  const { cache, loads } = stage({ clock, ttlMs: 100, freshness: rules });
+  const first = cache.load("a");
+  loads[0]?.resolve("old");
+  await first;
+  await clock.advance(100);
+  void cache.load("a");
+  const failed = cache.load("b");
+  loads[2]?.reject("down");
+  await expect(failed).rejects.toBe("down");
+  await expect(cache.load("b")).rejects.toBe("down"); // it is kept
+  await clock.advance(10);
+  void cache.load("b");
+  expect(loads.map(({ key, context }) => [key, context.stale])).toEqual([
+    ["a", undefined],
+    ["a", "old"],
+    ["b", undefined],
+    ["b", undefined],
+  ]);
+});
+
 it("finds what is too old by looking at two entries with each insertion, without a timer", async () => {
   const clock = new VirtualClock();
   const { cache } = stage({ clock, maxEntries: 1_000, ttlMs: 10 });
@@ -449,6 +472,7 @@ it("is found by its name, and tells how long its oldest load has been under way"
     kind: "cache",
     name: "prices",
   });
+  await clock.advance(70);
   void cache.load("a");
   await clock.advance(30);
   void cache.load("b");
