@@ -6,6 +6,7 @@ import { currentDeadline, withDeadline } from "../clock/ambient-deadline.ts";
 import { Deadline } from "../clock/deadline.ts";
 import { sleep } from "../clock/sleep.ts";
 import { DeadlineError, TimeoutError } from "../errors.ts";
+import { namedEntries } from "../internal/names.ts";
 import { unhandledIn } from "../testing/unhandled.stage.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import type { HedgeContext, HedgeOptions } from "./hedge-options.ts";
@@ -463,6 +464,12 @@ it("rejects, leaving nothing, when the clock, a signal or the budget throws", as
   await expect(other.run(() => 1, { signal })).rejects.toThrow("broken");
   expect([policy, other].map((each) => each.stats().running + each.stats().losers)).toEqual([0, 0]);
   expect(getEventListeners(signal, "abort").length).toBe(0);
+});
+
+it("is found by its name", () => {
+  const policy = hedge({ hedgeAfterMs: 1, name: "reads" });
+  const found = namedEntries().find(({ target }) => target.deref() === policy);
+  expect([found, policy.name]).toMatchObject([{ kind: "hedge", name: "reads" }, "reads"]);
 });
 
 it("refuses bad options", () => {
