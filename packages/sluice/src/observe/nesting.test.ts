@@ -120,6 +120,25 @@ it("multiplies a layer that is called within itself, and follows it for eight le
   expect(look(1.5)).toHaveLength(1);
 });
 
+it("tells of the worst way to the same layers, and of a layer by itself if those within make less of it", async () => {
+  using _ = enable({ clock });
+  const [client, gateway, job] = [retryOf("client", 5), retryOf("gateway", 5), retryOf("job", 0)];
+  await times(10, () => gateway.run(fail));
+  await times(10, () => job.run(() => gateway.run(({ attempt }) => (attempt < 4 ? fail() : 1))));
+  await times(10, () => client.run(fail));
+  await times(10, () =>
+    client.run(({ attempt: outer }) => {
+      if (outer > 2) return 1;
+      return gateway.run(({ attempt }) => (attempt < 2 ? fail() : 1)).then(fail);
+    }),
+  );
+  expect(look().map(({ evidence }) => evidence)).toEqual([
+    'retry "gateway" calls 6 times for each call: retry "gateway" 6',
+    'retry "client" calls 4.5 times for each call: retry "client" 4.5',
+    'retry "gateway" calls 4 times for each call: retry "client" 2 × retry "gateway" 2',
+  ]);
+});
+
 it("counts what a hedge and a failover add within a retry", async () => {
   using _ = enable({ clock });
   const reads = hedge({ name: "reads", hedgeAfterMs: 1, clock });
@@ -200,7 +219,10 @@ it("keeps the thousand nests that were last called, and hands through what a pol
     1,
     "k",
   ]);
-  for (let n = 0; n < 1_000; n += 1) await retryOf(`made up ${n}`, 0).run(() => n);
+  for (let n = 0; n < 1_000; n += 1) {
+    await retryOf(`made up ${n}`, 0).run(() => n);
+    if (n === 500) await first.run(() => n);
+  }
   const nests = currentLedger()?.nesting?.nests ?? [];
-  expect([nests.length, nests[0]?.[0]?.layer.name]).toEqual([1_000, "made up 0"]);
+  expect([nests.length, nests[0]?.[0]?.layer.name]).toEqual([1_000, "made up 1"]);
 });
