@@ -112,22 +112,6 @@ it("J26: takes what a query found in any order by key, and a key that it lacks i
   expect(results).toMatchObject([{ value: "row 1" }, { reason: { code: "BATCH_ANSWER" } }, { value: "row 3" }]);
 });
 
-it("takes undefined for a value of its key where the answer has it, and tells what an answer lacks", async () => {
-  const rows = new Map([
-    ["none", undefined],
-    ["other", 1],
-    ["more", 2],
-  ]);
-  const results = await loadMany(
-    batch<string, number | undefined>((keys) => byKey(keys, rows)),
-    ["none", "lost"],
-  );
-  expect(results).toMatchObject([
-    { status: "fulfilled", value: undefined },
-    { status: "rejected", reason: { expected: 2, got: 3 } },
-  ]);
-});
-
 it("J27: an error in one place rejects only that key; the other 49 resolve", async () => {
   const failure = new Error("no such row");
   const batcher = batch<number, number>((keys) => keys.map((key) => (key === 7 ? failure : key)));
