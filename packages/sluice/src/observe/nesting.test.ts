@@ -31,7 +31,7 @@ function fail(): never {
   throw new Error("down");
 }
 
-function hasOwnRun(policy: Retry): boolean {
+function hasOwnRun(policy: object): boolean {
   return Object.hasOwn(policy, "run");
 }
 
