@@ -25,6 +25,7 @@ export class Sweeper implements TimerTask {
   #turn: Timer | undefined;
   #sweeping: Promise<void> | undefined;
   #pruneAt = -Infinity;
+  #isClosed = false;
 
   constructor(options: SweeperOptions) {
     this.#options = options;
@@ -49,8 +50,9 @@ export class Sweeper implements TimerTask {
     }));
   }
 
-  /** A sweep that hasn't begun never does. */
+  /** A sweep that hasn't begun never does: who has closed this may close the store. */
   close(): void {
+    this.#isClosed = true;
     this.#timer?.cancel();
     this.#turn?.cancel();
   }
@@ -59,6 +61,7 @@ export class Sweeper implements TimerTask {
     const { store, queue, maxCrashes, beat, onSwept, onError } = this.#options;
     // Its own leases first: after a jump of the clock or a blocked event loop they have lapsed, though it is alive.
     await beat();
+    if (this.#isClosed) return;
     await this.#othersTurn();
     try {
       onSwept(await store.sweep({ queue, maxCrashes }));

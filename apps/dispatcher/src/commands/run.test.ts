@@ -198,7 +198,11 @@ describe("--once --json", { timeout: 120_000 }, () => {
 
 describe("staying up", { timeout: 120_000 }, () => {
   it("takes events over HTTP until SIGTERM, then stops in order", async () => {
-    const hook = await endpoint((response) => void response.writeHead(204).end());
+    const all = Promise.withResolvers<void>(); // a claim under way would be given back
+    const hook = await endpoint((response, nth) => {
+      response.writeHead(204).end();
+      if (nth === 3) all.resolve();
+    });
     const program = new Program("--port", "0", "--events", writeEvents(2), "--config", writeConfig(hook.url));
     const [, address = ""] = await program.says(/up at (http:\S+) /);
     const body = JSON.stringify({
@@ -215,6 +219,7 @@ describe("staying up", { timeout: 120_000 }, () => {
     expect(health.ok).toBe(true);
     const history = await fetch(`${address}/v1/notifications/${hook.asked[0]}`);
     expect(await history.json()).toMatchObject({ id: hook.asked[0], status: "delivered", rule: "everything" });
+    await all.promise;
     program.child.kill("SIGTERM");
     const { code, stdout, stderr } = await program.exited;
     expect(code).toBe(0);
