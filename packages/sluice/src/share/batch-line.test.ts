@@ -85,6 +85,23 @@ it("has no more calls under way than maxParallel; meanwhile what waits goes on f
   expect(calls.map(({ keys }) => keys)).toEqual([[1], [2, 3, 4], [5]]);
 });
 
+it("has no place for a batch that all have left, which another would need", async () => {
+  const { line, batcher, calls } = stage({ maxParallel: 1, maxWaiting: 1 }, { maxSize: 1 });
+  const first = batcher.load(1);
+  await turn();
+  const call = new AbortController();
+  const left = expect(batcher.load(2, call)).rejects.toBe("left");
+  call.abort("left");
+  await left;
+  expect(line.stats()).toMatchObject({ waiting: 0, waitingKeys: 0, running: 1 });
+  const next = batcher.load(3);
+  calls[0]?.answer();
+  expect(await first).toBe(1);
+  await turn();
+  calls[1]?.answer();
+  expect([await next, calls.map(({ keys }) => keys)]).toEqual([3, [[1], [3]]]);
+});
+
 it("keeps the slot of a call that all have left until it has really ended", async () => {
   const { batcher, calls } = stage({ maxParallel: 1 });
   const call = new AbortController();

@@ -141,10 +141,9 @@ export class Batcher<K, V> {
 
   /** Nothing more goes into it. */
   #shut(call: BatchCall<K, V>): void {
-    if (this.#open.get(call.group) !== call) return;
-    this.#open.delete(call.group);
+    if (this.#open.get(call.group) === call) this.#open.delete(call.group);
     if (this.#latest === call) this.#latest = undefined;
-    this.#line.full(call);
+    this.#line.full(call); // also where it was full before: all may have left it since
   }
 
   #drop(load: Promise<V>, { call, id, place }: Claim<K, V>, reason: unknown): void {
