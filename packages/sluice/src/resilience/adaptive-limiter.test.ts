@@ -249,7 +249,7 @@ it("says so of rules that were handed in uncalled", async () => {
   await expect(limiter.run(() => 1)).rejects.toThrow("what shed returns must be a boolean, got function");
   expect(limiter.stats()).toMatchObject({ running: 0, waiting: 0, shed: 0 });
   expect(() => single({ discipline: codel as unknown as LineDiscipline })).toThrow(
-    "join of what discipline returns must be a function, got undefined",
+    "what discipline returns must be an object with a method join, got function",
   );
 });
 

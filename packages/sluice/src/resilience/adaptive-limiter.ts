@@ -95,7 +95,8 @@ export class AdaptiveLimiter implements Policy {
     this.maxWaiting = checkInteger("maxWaiting", maxWaiting, { min: 0, infinity: true });
     this.#rule = strategy();
     this.#lineRule = options.discipline?.();
-    if (this.#lineRule !== undefined) checkFunction("join of what discipline returns", this.#lineRule.join);
+    if (this.#lineRule !== undefined && typeof this.#lineRule.join !== "function")
+      throw wrongType("what discipline returns", this.#lineRule, "an object with a method join");
     this.#shed = options.shed;
     this.#classify = options.classify ?? classifyLoad;
     this.#clock = options.clock ?? systemClock;
