@@ -109,7 +109,7 @@ it("turns no message away in any of the turns in which an actor is put away", as
     clock.setTimer(1_000, {
       onTimer() {
         let later = Promise.resolve();
-        for (let i = 0; i < turns; i += 1) later = later.then(() => {});
+        for (let i = 0; i < turns; i += 1) later = later.then(() => undefined);
         void later.then(() => reply.resolve(actors.ask("ann", 4)));
       },
     });
