@@ -141,6 +141,17 @@ it("C119: changes the rate of all keys without debt or gift, also of those who w
   await again;
 });
 
+it("lets who comes after a change of rate wait by the new one", async () => {
+  const clock = new VirtualClock();
+  const limiter = new KeyedRateLimiter({ count: 1, perMs: 1_000, burst: 1, clock });
+  limiter.setRate({ count: 10, perMs: 1_000 });
+  expect(limiter.tryTake("a")).toBe(true);
+  const from = clock.now();
+  const waits = [1, 2].map(() => limiter.take("a").then(() => Math.round(clock.now() - from)));
+  await clock.advance(2_000);
+  expect(await Promise.all(waits)).toEqual([100, 200]);
+});
+
 it("leaves the rejection of a wait that nobody looks at to the runtime", async () => {
   const limiter = new KeyedRateLimiter({ count: 1, perMs: 1_000, clock: new VirtualClock() });
   limiter.tryTake("a");
