@@ -465,7 +465,11 @@ it("lets no more than a full bucket out when time jumps, as after the process wa
 it("is exact at its boundaries also after years of uptime", () => {
   const yearsMs = 10 * 365 * 86_400_000;
   const limits = fc.record({ count: fc.integer({ min: 1, max: 5_000 }), perMs: fc.integer({ min: 1, max: 10_000 }) });
-  const gaps = fc.array(fc.integer({ min: 0, max: 2 ** 18 }), { minLength: 1, maxLength: 60 });
+  const gap = fc.oneof(
+    fc.integer({ min: 0, max: 2 ** 18 }),
+    fc.constantFrom("when due" as const, "just before" as const),
+  );
+  const gaps = fc.array(gap, { minLength: 1, maxLength: 60 });
   const plans = fc.property(limits, fc.integer({ min: 1, max: 4 }), gaps, (limit, burst, plan) => {
     fc.pre(limit.perMs / limit.count > 1 / 16);
     let now = yearsMs;
@@ -473,8 +477,10 @@ it("is exact at its boundaries also after years of uptime", () => {
     // In units of 2^-14 ms, which are whole for every instant here.
     const interval = BigInt(Math.ceil((limit.perMs / limit.count) * 2 ** 14));
     let full = 0n;
-    for (const gap of plan) {
-      now += gap / 2 ** 14;
+    for (const step of plan) {
+      const dueAt = Number(full + interval * (1n - BigInt(burst))) / 2 ** 14;
+      if (typeof step === "number") now += step / 2 ** 14;
+      else now = Math.max(now, step === "when due" ? dueAt : dueAt - 1 / 2 ** 14);
       const at = BigInt(now * 2 ** 14);
       const after = (full > at ? full : at) + interval;
       const isAllowed = after - at <= interval * BigInt(burst);
