@@ -72,6 +72,17 @@ it.each(subjects)("%s: settles or cancels once, and not before its turn", async 
   for (const used of [-1, 1.5, Number.NaN]) expect(() => first.settle(used)).toThrow(RangeError);
 });
 
+it.each(subjects)("%s: gives back once what is cancelled twice", (_, make) => {
+  const { reserve, retryAfterMs } = make(new VirtualClock());
+  const granted = [reserve(40), reserve(10)];
+  expect([granted[1]?.cancel(), granted[1]?.cancel(), retryAfterMs(10), retryAfterMs(11)]).toEqual([
+    true,
+    false,
+    0,
+    10,
+  ]);
+});
+
 it.each(subjects)("%s: gives back no more than had not flowed back meanwhile", async (_, make) => {
   const clock = new VirtualClock();
   const { reserve, retryAfterMs } = make(clock);
