@@ -1,14 +1,19 @@
 // Each document is saved when its own author pauses; a busy one holds up no other.
-import { keyedDebounce, sleep } from "sluice";
+import { keyedDebounce } from "sluice";
+import { VirtualClock } from "sluice/testing";
 
-const save = keyedDebounce((id: string, text: string) => console.log(`${id}: "${text}"`), 40, { key: (id) => id });
+const clock = new VirtualClock();
+const save = keyedDebounce((id: string, text: string) => console.log(`${id}: "${text}"`), 40, {
+  key: (id) => id,
+  clock,
+});
 
 save("letter", "Dear");
 save("list", "milk");
 save("letter", "Dear Ada");
 save("list", "milk, eggs");
 console.log(`${save.keys()} documents wait`);
-await sleep(60);
+await clock.advance(60);
 console.log(save.pending() ? "some wait" : "all saved");
 
 // Prints:
